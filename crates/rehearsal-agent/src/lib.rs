@@ -1,0 +1,3 @@
+//! Running an agent.
+mod model;
+pub use model::{Model, ModelCall, ModelChunk, ModelError};

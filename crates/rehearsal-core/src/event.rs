@@ -1,0 +1,489 @@
+//! Events: the facts of a session.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{
+    CallId, Content, InvocationId, ModelRequest, ModelResponse, ModelSetup, Overwrite, SessionId, State, StatePatch,
+    TurnId, Usage, Violation,
+};
+
+/// The version of the ledger's JSON, written in its first event.
+pub const LEDGER_VERSION: u32 = 1;
+
+/// One immutable fact on the ledger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its number in the session, from 1.
+    pub seq: u64,
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// When it happened.
+    pub at: Timestamp,
+    /// Who caused it: `user`, an agent's name, or `rehearsal`.
+    pub author: Arc<str>,
+    /// The execution of an agent it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocation: Option<InvocationId>,
+    /// The model turn it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    /// For answers: who gave it and how long it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// What happened.
+    pub body: EventBody,
+}
+
+/// An event that has not been given its number yet.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// When it happened.
+    pub at: Timestamp,
+    /// Who caused it.
+    pub author: Arc<str>,
+    /// The execution of an agent it belongs to.
+    pub invocation: Option<InvocationId>,
+    /// The model turn it belongs to.
+    pub turn: Option<TurnId>,
+    /// Who gave the answer, for answers.
+    pub decision: Option<Decision>,
+    /// What happened.
+    pub body: EventBody,
+}
+
+impl Draft {
+    /// A draft that belongs to no execution and no turn.
+    pub fn new(at: Timestamp, author: impl Into<Arc<str>>, body: EventBody) -> Self {
+        Self { at, author: author.into(), invocation: None, turn: None, decision: None, body }
+    }
+}
+
+/// Who answered an effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// What kind of player it was.
+    pub by: Player,
+    /// Which one: a model, a mock, a person's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
+    /// How long the answer took, in microseconds.
+    pub micros: u64,
+}
+
+/// Kinds of players that a casting can put at a seam.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Player {
+    /// A model provider.
+    Provider,
+    /// A person.
+    Person,
+    /// A script.
+    Script,
+    /// A mock of a tool.
+    Mock,
+    /// The real tool.
+    Tool,
+    /// An earlier ledger.
+    Recording,
+    /// Another agent: a simulated user, or an agent used as a tool.
+    Agent,
+    /// The engine itself, which refuses arguments that break a schema.
+    Engine,
+}
+
+impl fmt::Display for Player {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Provider => "provider",
+            Self::Person => "person",
+            Self::Script => "script",
+            Self::Mock => "mock",
+            Self::Tool => "tool",
+            Self::Recording => "recording",
+            Self::Agent => "agent",
+            Self::Engine => "engine",
+        })
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventBody {
+    /// A session began. Always the first event.
+    SessionStarted(SessionStarted),
+    /// An execution of an agent began.
+    AgentStarted {
+        /// The kind of agent: `llm`, `step`, `sequence`, `loop`, `parallel`, …
+        kind: Arc<str>,
+    },
+    /// An execution of an agent came to its end.
+    AgentEnded {
+        /// What it gave.
+        output: Value,
+        /// What it changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<StatePatch>,
+    },
+    /// The user said something.
+    UserMessage {
+        /// What was said.
+        content: Arc<Content>,
+    },
+    /// A model was asked.
+    ModelRequest(RequestRecord),
+    /// A model, or a step in its place, answered.
+    ModelResponse(ModelResponse),
+    /// The final answer did not satisfy the output schema; the model is asked again.
+    OutputRejected {
+        /// What is wrong with it.
+        violations: Vec<Violation>,
+    },
+    /// A tool was called.
+    ToolCall {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: Arc<str>,
+        /// Its arguments.
+        args: Arc<Map<String, Value>>,
+    },
+    /// A tool call was answered.
+    ToolResult(ToolResult),
+    /// The agent handed control out and waits.
+    Yield(Yield),
+    /// State was changed from outside a tool or an agent.
+    StateChange {
+        /// The change.
+        changes: StatePatch,
+        /// The call whose answer brought it, if one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+    },
+    /// Two answers to one yield, or two calls of one model turn, set the same value differently.
+    StateConflict {
+        /// The call whose value was lost.
+        earlier: CallId,
+        /// The call whose value was kept.
+        later: CallId,
+        /// The value.
+        overwrite: Overwrite,
+    },
+    /// One agent handed the conversation to another.
+    Transfer {
+        /// The agent that hands over.
+        from: Arc<str>,
+        /// The agent that goes on.
+        to: Arc<str>,
+    },
+    /// The root agent came to its end with this answer.
+    FinalResponse {
+        /// What it gave.
+        output: Value,
+    },
+    /// Something went wrong that ends the session.
+    Error(Failure),
+    /// The session ended. Always the last event.
+    SessionEnded {
+        /// Why.
+        reason: EndReason,
+    },
+    /// Something another program wants to keep on the ledger.
+    Note {
+        /// What kind of note, such as `cue_assigned`.
+        name: Arc<str>,
+        /// Its content.
+        data: Value,
+    },
+}
+
+impl EventBody {
+    /// The name of the kind, as it is written.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::SessionStarted(_) => "session_started",
+            Self::AgentStarted { .. } => "agent_started",
+            Self::AgentEnded { .. } => "agent_ended",
+            Self::UserMessage { .. } => "user_message",
+            Self::ModelRequest(_) => "model_request",
+            Self::ModelResponse(_) => "model_response",
+            Self::OutputRejected { .. } => "output_rejected",
+            Self::ToolCall { .. } => "tool_call",
+            Self::ToolResult(_) => "tool_result",
+            Self::Yield(_) => "yield",
+            Self::StateChange { .. } => "state_change",
+            Self::StateConflict { .. } => "state_conflict",
+            Self::Transfer { .. } => "transfer",
+            Self::FinalResponse { .. } => "final_response",
+            Self::Error(_) => "error",
+            Self::SessionEnded { .. } => "session_ended",
+            Self::Note { .. } => "note",
+        }
+    }
+
+    /// The state changes it carries, in the order they apply.
+    pub fn changes(&self) -> &[StatePatch] {
+        match self {
+            Self::AgentEnded { changes, .. } => changes,
+            Self::ToolResult(result) => &result.changes,
+            Self::StateChange { changes, .. } => std::slice::from_ref(changes),
+            _ => &[],
+        }
+    }
+}
+
+/// How a session began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionStarted {
+    /// The version of the ledger's JSON.
+    pub version: u32,
+    /// The part the session plays: the agent under test, its users, its judge.
+    #[serde(default)]
+    pub part: SessionPart,
+    /// The root agent.
+    pub agent: Arc<str>,
+    /// The case it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<Arc<str>>,
+    /// The session it belongs to, for those of users and judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    /// The seed of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The state it began with.
+    #[serde(default, skip_serializing_if = "State::is_empty")]
+    pub state: State,
+}
+
+/// The part a session plays in a case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionPart {
+    /// The agent under test.
+    #[default]
+    Main,
+    /// The simulated users.
+    User,
+    /// The judge.
+    Judge,
+}
+
+/// A model request as the ledger keeps it: what is new since an earlier request of the same agent.
+///
+/// A conversation's requests repeat all that came before; keeping only the difference makes a ledger grow with
+/// the conversation instead of with its square. [`Ledger::request`](crate::Ledger::request) gives the whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RequestRecord {
+    /// The earlier turn this request continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<TurnId>,
+    /// How many of the earlier request's contents it repeats.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub keep: usize,
+    /// The setup, where it differs from the earlier request's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Arc<ModelSetup>>,
+    /// The contents after those repeated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contents: Vec<Arc<Content>>,
+}
+
+impl RequestRecord {
+    /// Records `request` as its difference from an earlier one.
+    pub fn new(request: &ModelRequest, base: Option<(&TurnId, &ModelRequest)>) -> Self {
+        let Some((turn, earlier)) = base else {
+            return Self { setup: Some(request.setup.clone()), contents: request.contents.clone(), ..Self::default() };
+        };
+        let pairs = earlier.contents.iter().zip(&request.contents);
+        let keep = pairs.take_while(|(a, b)| Arc::ptr_eq(a, b) || a == b).count();
+        let same_setup = Arc::ptr_eq(&earlier.setup, &request.setup) || earlier.setup == request.setup;
+        Self {
+            base: Some(turn.clone()),
+            keep,
+            setup: (!same_setup).then(|| request.setup.clone()),
+            contents: request.contents[keep..].to_vec(),
+        }
+    }
+
+    /// The whole request again, given the request of its base; nothing when the two do not fit.
+    pub fn resolve(&self, base: Option<&ModelRequest>) -> Option<ModelRequest> {
+        let setup = match (&self.setup, base) {
+            (Some(setup), _) => setup.clone(),
+            (None, Some(base)) => base.setup.clone(),
+            (None, None) => return None,
+        };
+        let mut contents = match (self.keep, base) {
+            (0, _) => Vec::with_capacity(self.contents.len()),
+            (keep, Some(base)) => base.contents.get(..keep)?.to_vec(),
+            (_, None) => return None,
+        };
+        contents.extend(self.contents.iter().cloned());
+        Some(ModelRequest { setup, contents })
+    }
+}
+
+/// A tool call's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: Arc<str>,
+    /// What came of it.
+    pub outcome: ToolOutcome,
+    /// What it changed in this session's state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<StatePatch>,
+    /// What a user agent's tool wants changed in the main session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_changes: Option<StatePatch>,
+}
+
+/// What came of a tool call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolOutcome {
+    /// It gave this.
+    Output(Value),
+    /// It failed.
+    Error(ToolError),
+}
+
+impl ToolOutcome {
+    /// The value the model sees: the output, or an object with the error.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Output(value) => value.clone(),
+            Self::Error(error) => serde_json::json!({"error": error}),
+        }
+    }
+
+    /// Whether the call failed.
+    pub fn is_error(&self) -> bool {
+        matches!(self, Self::Error(_))
+    }
+}
+
+/// Why a tool call failed, as the model sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{kind}: {message}")]
+pub struct ToolError {
+    /// The kind of error: `InvalidArguments`, `UnknownTool`, or the tool's own word.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What went wrong.
+    pub message: String,
+    /// Where the arguments break the schema.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<Violation>,
+}
+
+impl ToolError {
+    /// An error with a kind and a message.
+    pub fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { kind: kind.into(), message: message.into(), violations: Vec::new() }
+    }
+}
+
+/// What an agent waits for when it hands control out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Yield {
+    /// The next user message, for the loop of this execution.
+    Loop {
+        /// The round of the loop that waits.
+        invocation: InvocationId,
+    },
+    /// A result for each of these calls.
+    Tools {
+        /// The calls, in the order they were made.
+        calls: Vec<PendingCall>,
+    },
+}
+
+/// A call that waits for its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PendingCall {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: Arc<str>,
+    /// Its arguments.
+    pub args: Arc<Map<String, Value>>,
+    /// The execution that made it.
+    pub invocation: InvocationId,
+}
+
+/// Something that went wrong and ended a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// The part of the run that failed.
+    pub phase: Phase,
+    /// A word for the kind of failure, such as `unmocked_tool`.
+    pub kind: String,
+    /// What went wrong and how to fix it.
+    pub message: String,
+}
+
+/// The part of a run that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The agent under test.
+    System,
+    /// A user agent.
+    UserAgent,
+    /// A metric.
+    Metric,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::System => "system",
+            Self::UserAgent => "user_agent",
+            Self::Metric => "metric",
+        })
+    }
+}
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The agent came to its end.
+    Completed,
+    /// The state became what the case was waiting for.
+    StateMatches,
+    /// It yielded more often than allowed.
+    MaxTurns,
+    /// It took longer than allowed.
+    MaxDuration,
+    /// Something went wrong.
+    Error,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+/// The tokens of a response event, if it has any.
+pub(crate) fn usage_of(body: &EventBody) -> Option<Usage> {
+    match body {
+        EventBody::ModelResponse(response) => response.usage,
+        _ => None,
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}

@@ -1,0 +1,36 @@
+//! The words of Rehearsal: content, schema, event, ledger, state, query and results.
+//!
+//! This crate knows nobody: it does no I/O of its own and calls nothing. Start from [`Ledger`], the ordered
+//! events of a session, from which everything else is read.
+
+mod chance;
+mod clock;
+mod content;
+mod event;
+mod id;
+mod ledger;
+mod model;
+mod result;
+pub mod schema;
+mod state;
+mod transcript;
+
+pub use chance::Chance;
+pub use clock::{Clock, FixedClock, SystemClock, elapsed};
+pub use content::{
+    Blob, Content, FileData, FunctionCall, FunctionResponse, Part, PartData, Role, into_object,
+};
+pub use event::{
+    Decision, Draft, EndReason, Event, EventBody, Failure, LEDGER_VERSION, PendingCall, Phase, Player,
+    RequestRecord, SessionPart, SessionStarted, ToolError, ToolOutcome, ToolResult, Yield,
+};
+pub use id::{CallId, Ids, InvocationId, SessionId, TurnId};
+pub use jiff::Timestamp;
+pub use ledger::{Branch, CallView, Inconsistent, Ledger, ReadLedgerError};
+pub use model::{FinishReason, ModelRequest, ModelResponse, ModelSetup, Settings, ToolChoice, Usage};
+pub use result::{
+    CaseResult, Evidence, MetricResult, MetricStatus, RepeatStatistics, SuiteResult, Summary, TokenUsage, Verdict,
+};
+pub use schema::{InvalidSchema, Schema, ToolDeclaration, Violation};
+pub use state::{NotAnObject, Overwrite, SESSION, State, StatePatch, USER, merge_patch};
+pub use transcript::{Line, LineKind, transcript};

@@ -1,0 +1,186 @@
+//! Tool declarations and JSON Schema.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+mod genai;
+
+pub use genai::{from_genai, to_genai};
+
+/// What a tool is called, what it is for and what it takes.
+///
+/// Parameters and output are canonical JSON Schema; [`from_genai`] and [`to_genai`] convert the other form that
+/// ADK declarations come in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolDeclaration {
+    /// The name the model calls it by.
+    pub name: String,
+    /// What it is for, in words for the model.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// JSON Schema of the arguments.
+    #[serde(default = "any_object")]
+    pub parameters: Value,
+    /// JSON Schema of the result, where the tool declares one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+}
+
+impl ToolDeclaration {
+    /// A declaration that takes any object.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self { name: name.into(), description: description.into(), parameters: any_object(), output: None }
+    }
+
+    /// The same declaration with these parameters.
+    #[must_use]
+    pub fn parameters(mut self, schema: Value) -> Self {
+        self.parameters = schema;
+        self
+    }
+
+    /// The same declaration with this output schema.
+    #[must_use]
+    pub fn output(mut self, schema: Value) -> Self {
+        self.output = Some(schema);
+        self
+    }
+}
+
+fn any_object() -> Value {
+    json!({"type": "object"})
+}
+
+/// A JSON Schema that values are checked against; compiled once, on first use.
+///
+/// ```
+/// use rehearsal_core::Schema;
+/// use serde_json::json;
+///
+/// let schema = Schema::new(json!({"type": "object", "properties": {"age": {"type": "integer"}}}));
+/// let violations = schema.check(&json!({"age": "old"})).unwrap();
+/// assert_eq!(violations[0].to_string(), r#"$.age: "old" is not of type "integer""#);
+/// ```
+#[derive(Clone)]
+pub struct Schema {
+    source: Arc<Value>,
+    compiled: Arc<OnceLock<Result<jsonschema::Validator, String>>>,
+}
+
+impl Schema {
+    /// A schema, not yet looked at.
+    pub fn new(source: impl Into<Arc<Value>>) -> Self {
+        Self { source: source.into(), compiled: Arc::default() }
+    }
+
+    /// The schema as JSON.
+    pub fn source(&self) -> &Arc<Value> {
+        &self.source
+    }
+
+    /// All the ways in which `value` breaks the schema; empty when it satisfies it.
+    ///
+    /// # Errors
+    /// The schema itself is not valid.
+    pub fn check(&self, value: &Value) -> Result<Vec<Violation>, InvalidSchema> {
+        let compiled = self
+            .compiled
+            .get_or_init(|| jsonschema::validator_for(&self.source).map_err(|error| error.to_string()));
+        let validator = compiled.as_ref().map_err(|reason| InvalidSchema { reason: reason.clone() })?;
+        if validator.is_valid(value) {
+            return Ok(Vec::new());
+        }
+        Ok(validator
+            .iter_errors(value)
+            .map(|error| Violation { path: json_path(error.instance_path().as_str()), message: error.to_string() })
+            .collect())
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schema").field(&self.source).finish()
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+/// One place where a value breaks its schema.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violation {
+    /// Where, as a JSON path: `$.items[2].name`.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// A schema that cannot be used.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("invalid JSON Schema: {reason}")]
+pub struct InvalidSchema {
+    /// Why.
+    pub reason: String,
+}
+
+/// Turns a JSON pointer (`/items/2/name`) into a JSON path (`$.items[2].name`).
+fn json_path(pointer: &str) -> String {
+    let mut path = String::from("$");
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        if token.bytes().all(|byte| byte.is_ascii_digit()) && !token.is_empty() {
+            path.push('[');
+            path.push_str(&token);
+            path.push(']');
+        } else if token.chars().all(|c| c.is_alphanumeric() || c == '_') && !token.is_empty() {
+            path.push('.');
+            path.push_str(&token);
+        } else {
+            path.push_str(&format!("[{}]", Value::from(token)));
+        }
+    }
+    path
+}
+
+/// Copies the members of `from` that `keys` name.
+fn pick(from: &Map<String, Value>, keys: &[&str]) -> Map<String, Value> {
+    keys.iter().filter_map(|key| Some(((*key).to_owned(), from.get(*key)?.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn violations_say_where() {
+        let schema = Schema::new(json!({
+            "type": "object",
+            "properties": {"items": {"type": "array", "items": {"type": "object", "required": ["name"]}}}
+        }));
+        let violations = schema.check(&json!({"items": [{"name": 1}, {}]})).unwrap();
+        assert_eq!(violations.len(), 1);
+        assert_eq!(violations[0].path, "$.items[1]");
+    }
+
+    #[test]
+    fn an_invalid_schema_is_an_error_not_a_pass() {
+        assert!(Schema::new(json!({"type": "wishful"})).check(&json!(1)).is_err());
+    }
+
+    #[test]
+    fn odd_names_are_quoted_in_paths() {
+        assert_eq!(json_path("/a~1b/0/c d"), r#"$["a/b"][0]["c d"]"#);
+    }
+}

@@ -1,0 +1,1 @@
+//! Pure functions of a ledger: metrics, evaluators, statistics

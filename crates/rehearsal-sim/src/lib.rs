@@ -1,0 +1,1 @@
+//! Cases: interception, mocks, user agents, bridge, the simulation loop, suites

@@ -1,0 +1,1 @@
+//! Rehearse AI agents before they meet the world: the library to depend on

@@ -1,0 +1,54 @@
+//! `cargo xtask bench`.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use crate::child;
+use crate::failure::Failure;
+use crate::workspace::Workspace;
+
+/// Run one of the benchmarks, in release mode.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Which benchmark to run
+    bench: Bench,
+    /// Handed on to the benchmark
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Bench {
+    /// The simulation loop: scripted model and mocked tools, so that only our own time is measured
+    Engine,
+}
+
+impl Bench {
+    /// The example of the `rehearsal` crate that holds the benchmark.
+    fn example(self) -> &'static str {
+        match self {
+            Self::Engine => "bench_engine",
+        }
+    }
+}
+
+/// Runs the benchmark and returns its exit code.
+pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> Result<ExitCode, Failure> {
+    let mut cargo = child::cargo();
+    cargo.current_dir(&workspace.root);
+    cargo.args([
+        "run",
+        "--release",
+        "--locked",
+        "--package",
+        "rehearsal",
+        "--example",
+        args.bench.example(),
+        "--",
+    ]);
+    let status = child::run(cargo.args(&args.args))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}

@@ -1,0 +1,62 @@
+//! The project's own chores: set-up, test, doors, bench.
+//!
+//! Each command is one file, named for it. Exit codes are those of the product: 0 passed, 1 not passed, 2 bad
+//! input or set-up.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore speaks to the person who runs it")]
+
+mod bench;
+mod child;
+mod doors;
+mod failure;
+mod setup;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+/// The chores of the Rehearsal workspace.
+///
+/// `cargo xtask test` is what a change has to pass; it sets up what it needs.
+///
+/// Exit codes: 0 passed, 1 not passed, 2 bad input or set-up.
+#[derive(Debug, Parser)]
+#[command(name = "xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Install what the tests need: the oracle packages for Python and JavaScript.
+    ///
+    /// Quick when all is there. The Python packages go into a virtual environment below cargo's target directory
+    /// (oracle/venv), at the versions of oracle/python/requirements.txt; the JavaScript packages into
+    /// oracle/js/node_modules, at the versions of oracle/js/package-lock.json. Needs python3 (3.11 or newer, with venv),
+    /// node and npm.
+    Setup,
+    Test(test::TestArgs),
+    /// Check that crates depend only on those below them.
+    ///
+    /// The table of who may use whom is in xtask/src/doors.rs. Dev-dependencies are free, except on programs.
+    Doors,
+    Bench(bench::BenchArgs),
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let outcome = Workspace::load().and_then(|workspace| match args.command {
+        Command::Setup => setup::run(&workspace),
+        Command::Test(args) => test::run(&workspace, &args),
+        Command::Doors => doors::run(&workspace),
+        Command::Bench(args) => bench::run(&workspace, &args),
+    });
+    outcome.unwrap_or_else(|failure| {
+        eprintln!("{failure}");
+        ExitCode::from(2)
+    })
+}
