@@ -9,8 +9,8 @@ use crate::failure::Failure;
 /// The cargo that runs this chore.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // `cargo run` describes xtask to its child through these. Handed on, they would change from chore to chore and
-    // make build scripts that watch them run again.
+    // `cargo run` describes xtask to its child through these. Handed on, they would differ from what a
+    // person's own cargo sees, and build scripts that watch them would run again each time the two take turns.
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {

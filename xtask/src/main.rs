@@ -34,15 +34,16 @@ struct Args {
 enum Command {
     /// Install what the tests need: the oracle packages for Python and JavaScript.
     ///
-    /// Quick when all is there. The Python packages go into a virtual environment below cargo's target directory
-    /// (oracle/venv), at the versions of oracle/python/requirements.txt; the JavaScript packages into
-    /// oracle/js/node_modules, at the versions of oracle/js/package-lock.json. Needs python3 (3.11 or newer, with venv),
-    /// node and npm.
+    /// Quick when all is there. The Python packages go into `oracle/venv` below cargo's target directory, at
+    /// the versions of `oracle/python/requirements.txt`; the JavaScript packages into `oracle/js/node_modules`,
+    /// at the versions of `oracle/js/package-lock.json`.
+    ///
+    /// Needs `python3` (3.11 or newer, with venv), `node` and `npm`.
     Setup,
     Test(test::TestArgs),
     /// Check that crates depend only on those below them.
     ///
-    /// The table of who may use whom is in xtask/src/doors.rs. Dev-dependencies are free, except on programs.
+    /// The table of who may use whom is in `xtask/src/doors.rs`. Dev-dependencies are free, except on a program.
     Doors,
     Bench(bench::BenchArgs),
 }
@@ -51,8 +52,8 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let outcome = Workspace::load().and_then(|workspace| match args.command {
         Command::Setup => setup::run(&workspace),
-        Command::Test(args) => test::run(&workspace, &args),
-        Command::Doors => doors::run(&workspace),
+        Command::Test(args) => Ok(test::run(&workspace, &args)),
+        Command::Doors => Ok(doors::run(&workspace)),
         Command::Bench(args) => bench::run(&workspace, &args),
     });
     outcome.unwrap_or_else(|failure| {

@@ -1,8 +1,8 @@
 //! `cargo xtask setup`.
 //!
-//! Tests compare with oracles: the providers' own SDKs and the reference scorers, in Python and JavaScript. Each
-//! language's packages are installed once and carry a stamp, a copy of the text that named their versions. The stamp is
-//! written last, so that an installation which was cut short has none and is made again.
+//! Tests compare with oracles: the providers' own SDKs and the reference scorers, in Python and JavaScript.
+//! Each language's packages are installed once and carry a stamp, a copy of the text that named their
+//! versions. The stamp is written last, so that an installation which was cut short has none and is made again.
 
 use std::fs::{self, File};
 use std::io;
@@ -50,9 +50,7 @@ fn install_python(workspace: &Workspace) -> Result<(), Failure> {
     check_python()?;
     println!("python oracle: installing into {} (half a minute or more, 250 MB)", venv.display());
     remove(&venv)?;
-    expect_success(Command::new("python3").args(["-m", "venv"]).arg(&venv)).map_err(|failure| {
-        failure.hint(format!("see the message above; `{}` is rebuilt each time", venv.display()))
-    })?;
+    expect_success(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
     let mut pip = Command::new(&python);
     pip.args([
         "-m",
@@ -64,7 +62,9 @@ fn install_python(workspace: &Workspace) -> Result<(), Failure> {
         "--requirement",
     ]);
     expect_success(pip.arg(&requirements)).map_err(|failure| {
-        failure.hint("pip needs a package index it can reach; check the network and pip's configuration, then run again")
+        failure.hint(
+            "pip needs a package index it can reach; check the network and pip's settings, then run again",
+        )
     })?;
     write(&stamp, &wanted)
 }

@@ -323,7 +323,9 @@ impl<'de> Deserialize<'de> for Part {
 impl Part {
     fn set<E: serde::de::Error>(&mut self, data: PartData) -> Result<(), E> {
         if self.data != PartData::Other {
-            return Err(E::custom("a part holds one of text, inline_data, file_data, function_call and function_response, this one holds two"));
+            return Err(E::custom(
+                "a part holds one of text, inline_data, file_data, function_call and function_response, this one holds two",
+            ));
         }
         self.data = data;
         Ok(())

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    CallId, Content, InvocationId, ModelRequest, ModelResponse, ModelSetup, Overwrite, SessionId, State, StatePatch,
-    TurnId, Usage, Violation,
+    CallId, Content, InvocationId, ModelRequest, ModelResponse, ModelSetup, Overwrite, SessionId, State,
+    StatePatch, TurnId, Usage, Violation,
 };
 
 /// The version of the ledger's JSON, written in its first event.
@@ -132,6 +132,9 @@ pub enum EventBody {
         /// What it changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changes: Vec<StatePatch>,
+        /// The agent it handed the conversation to, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transfer_to: Option<Arc<str>>,
     },
     /// The user said something.
     UserMessage {
@@ -164,9 +167,6 @@ pub enum EventBody {
     StateChange {
         /// The change.
         changes: StatePatch,
-        /// The call whose answer brought it, if one did.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        call: Option<CallId>,
     },
     /// Two answers to one yield, or two calls of one model turn, set the same value differently.
     StateConflict {
@@ -176,13 +176,6 @@ pub enum EventBody {
         later: CallId,
         /// The value.
         overwrite: Overwrite,
-    },
-    /// One agent handed the conversation to another.
-    Transfer {
-        /// The agent that hands over.
-        from: Arc<str>,
-        /// The agent that goes on.
-        to: Arc<str>,
     },
     /// The root agent came to its end with this answer.
     FinalResponse {
@@ -221,7 +214,6 @@ impl EventBody {
             Self::Yield(_) => "yield",
             Self::StateChange { .. } => "state_change",
             Self::StateConflict { .. } => "state_conflict",
-            Self::Transfer { .. } => "transfer",
             Self::FinalResponse { .. } => "final_response",
             Self::Error(_) => "error",
             Self::SessionEnded { .. } => "session_ended",
@@ -234,7 +226,7 @@ impl EventBody {
         match self {
             Self::AgentEnded { changes, .. } => changes,
             Self::ToolResult(result) => &result.changes,
-            Self::StateChange { changes, .. } => std::slice::from_ref(changes),
+            Self::StateChange { changes } => std::slice::from_ref(changes),
             _ => &[],
         }
     }
@@ -301,7 +293,11 @@ impl RequestRecord {
     /// Records `request` as its difference from an earlier one.
     pub fn new(request: &ModelRequest, base: Option<(&TurnId, &ModelRequest)>) -> Self {
         let Some((turn, earlier)) = base else {
-            return Self { setup: Some(request.setup.clone()), contents: request.contents.clone(), ..Self::default() };
+            return Self {
+                setup: Some(request.setup.clone()),
+                contents: request.contents.clone(),
+                ..Self::default()
+            };
         };
         let pairs = earlier.contents.iter().zip(&request.contents);
         let keep = pairs.take_while(|(a, b)| Arc::ptr_eq(a, b) || a == b).count();
@@ -421,6 +417,9 @@ pub struct PendingCall {
     pub args: Arc<Map<String, Value>>,
     /// The execution that made it.
     pub invocation: InvocationId,
+    /// The JSON Schema of the result, where the tool declares one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Arc<Value>>,
 }
 
 /// Something that went wrong and ended a session.

@@ -118,7 +118,10 @@ impl Ids {
 
     /// Ids that no other process will give out.
     pub fn random() -> Self {
-        #[expect(clippy::disallowed_methods, reason = "this is the one place where ids may start from chance")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the one place where ids may start from chance"
+        )]
         let entropy = Uuid::new_v4().as_u64_pair();
         Self { seed: entropy.0 ^ entropy.1 }
     }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::event::usage_of;
 use crate::{
-    CallId, Draft, EndReason, Event, EventBody, InvocationId, ModelRequest, ModelResponse, SessionPart, RequestRecord,
-    SessionId, SessionStarted, State, ToolResult, TurnId, Usage, Yield,
+    CallId, Draft, EndReason, Event, EventBody, InvocationId, ModelRequest, ModelResponse, RequestRecord,
+    SessionId, SessionPart, SessionStarted, State, ToolResult, TurnId, Usage, Yield,
 };
 
 /// The ordered events of a session.
@@ -78,7 +78,11 @@ impl Ledger {
     ///
     /// # Errors
     /// The event contradicts what is on the ledger already.
-    pub fn append_request(&mut self, mut draft: Draft, request: &ModelRequest) -> Result<&Arc<Event>, Inconsistent> {
+    pub fn append_request(
+        &mut self,
+        mut draft: Draft,
+        request: &ModelRequest,
+    ) -> Result<&Arc<Event>, Inconsistent> {
         let base = self.fold.requests.get(&draft.author);
         let record = RequestRecord::new(request, base.map(|(turn, request)| (turn, &**request)));
         draft.body = EventBody::ModelRequest(record);
@@ -168,13 +172,9 @@ impl Ledger {
         self.fold.started.get(invocation).copied()
     }
 
-    /// What an execution gave, if it came to its end.
-    pub fn output(&self, invocation: &InvocationId) -> Option<&Value> {
-        let at = *self.fold.ended.get(invocation)?;
-        match &self.events[at].body {
-            EventBody::AgentEnded { output, .. } => Some(output),
-            _ => None,
-        }
+    /// The event in which an execution came to its end, if it has.
+    pub fn ended(&self, invocation: &InvocationId) -> Option<&Arc<Event>> {
+        self.fold.ended.get(invocation).map(|at| &self.events[*at])
     }
 
     /// Whether a waiting round of a loop got its user message.
@@ -187,37 +187,31 @@ impl Ledger {
         self.fold.answered.get(author).copied().unwrap_or(0)
     }
 
-    /// The agent that a conversation was last transferred to, of those that `is_member` names.
-    pub fn last_transfer(&self, is_member: impl Fn(&str) -> bool) -> Option<&Arc<str>> {
-        self.events.iter().rev().find_map(|event| match &event.body {
-            EventBody::Transfer { from, to } if is_member(from) && is_member(to) => Some(to),
-            _ => None,
-        })
-    }
-
     /// What an execution would see that began when `upto` events were on the ledger: those events and its own.
     ///
     /// Executions that run side by side each work on such a branch, so none of them depends on how far another
     /// has come. [`join`](Self::join) brings a branch's new events back.
-    pub fn branch(&self, upto: usize, own: &InvocationId) -> Branch {
+    #[must_use]
+    pub fn branch(&self, upto: usize, own: &InvocationId) -> Self {
         let is_own = |event: &Arc<Event>| event.invocation.as_ref().is_some_and(|path| path.is_within(own));
         if self.events[upto..].iter().all(is_own) {
-            return Branch { seen: self.events.len(), ledger: self.clone() };
+            return self.clone();
         }
         let mut ledger = Self::new(self.session.clone());
-        let visible = self.events[..upto].iter().chain(self.events[upto..].iter().filter(|event| is_own(event)));
+        let visible =
+            self.events[..upto].iter().chain(self.events[upto..].iter().filter(|event| is_own(event)));
         for event in visible {
             ledger.push(event.clone()).expect("a selection of a consistent ledger's events is consistent");
         }
-        Branch { seen: ledger.events.len(), ledger }
+        ledger
     }
 
-    /// Appends what a branch added.
+    /// Appends what a branch added after its first `seen` events.
     ///
     /// # Errors
     /// A new event of the branch contradicts what has come since, such as a call id used in two branches.
-    pub fn join(&mut self, branch: Branch) -> Result<(), Inconsistent> {
-        for mut event in branch.ledger.events.into_iter().skip(branch.seen) {
+    pub fn join(&mut self, branch: Self, seen: usize) -> Result<(), Inconsistent> {
+        for mut event in branch.events.into_iter().skip(seen) {
             Arc::make_mut(&mut event).seq = self.events.last().map_or(1, |last| last.seq + 1);
             self.push(event)?;
         }
@@ -285,7 +279,11 @@ impl Ledger {
             let ledger = ledger.get_or_insert_with(|| Self::new(event.session.clone()));
             let expected = ledger.events.last().map_or(1, |last| last.seq + 1);
             if event.seq != expected || event.session != ledger.session {
-                return Err(ReadLedgerError::Order { line: number, expected, session: ledger.session.clone() });
+                return Err(ReadLedgerError::Order {
+                    line: number,
+                    expected,
+                    session: ledger.session.clone(),
+                });
             }
             ledger
                 .push(Arc::new(event))
@@ -293,14 +291,6 @@ impl Ledger {
         }
         ledger.ok_or(ReadLedgerError::Empty)
     }
-}
-
-/// A view of the session for an execution that runs beside others; see [`Ledger::branch`].
-#[derive(Debug)]
-pub struct Branch {
-    seen: usize,
-    /// The ledger of the branch, to append to.
-    pub ledger: Ledger,
 }
 
 /// A tool call with its answer.
@@ -560,9 +550,9 @@ impl Fold {
         places.answered = Some(at);
         let calls = &self.calls;
         let all_answered = match &self.open_yield {
-            Some(Yield::Tools { calls: waiting }) => {
-                waiting.iter().all(|pending| calls.get(&pending.call).is_some_and(|places| places.answered.is_some()))
-            }
+            Some(Yield::Tools { calls: waiting }) => waiting
+                .iter()
+                .all(|pending| calls.get(&pending.call).is_some_and(|places| places.answered.is_some())),
             _ => false,
         };
         if all_answered {

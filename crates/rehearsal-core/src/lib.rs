@@ -26,10 +26,11 @@ pub use event::{
 };
 pub use id::{CallId, Ids, InvocationId, SessionId, TurnId};
 pub use jiff::Timestamp;
-pub use ledger::{Branch, CallView, Inconsistent, Ledger, ReadLedgerError};
+pub use ledger::{CallView, Inconsistent, Ledger, ReadLedgerError};
 pub use model::{FinishReason, ModelRequest, ModelResponse, ModelSetup, Settings, ToolChoice, Usage};
 pub use result::{
-    CaseResult, Evidence, MetricResult, MetricStatus, RepeatStatistics, SuiteResult, Summary, TokenUsage, Verdict,
+    CaseResult, Evidence, MetricResult, MetricStatus, RepeatStatistics, SuiteResult, Summary, TokenUsage,
+    Verdict,
 };
 pub use schema::{InvalidSchema, Schema, ToolDeclaration, Violation};
 pub use state::{NotAnObject, Overwrite, SESSION, State, StatePatch, USER, merge_patch};

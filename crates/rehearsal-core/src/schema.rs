@@ -95,7 +95,10 @@ impl Schema {
         }
         Ok(validator
             .iter_errors(value)
-            .map(|error| Violation { path: json_path(error.instance_path().as_str()), message: error.to_string() })
+            .map(|error| Violation {
+                path: json_path(error.instance_path().as_str()),
+                message: error.to_string(),
+            })
             .collect())
     }
 }

@@ -64,7 +64,9 @@ impl State {
     /// All scopes as one JSON object.
     pub fn to_value(&self) -> Value {
         let scopes = self.scopes.iter();
-        Value::Object(scopes.map(|(name, fields)| (name.to_string(), Value::Object((**fields).clone()))).collect())
+        Value::Object(
+            scopes.map(|(name, fields)| (name.to_string(), Value::Object((**fields).clone()))).collect(),
+        )
     }
 
     /// Whether there is nothing in it.

@@ -83,8 +83,12 @@ impl fmt::Display for Line {
             LineKind::User(text) => write!(f, "user: {text}"),
             LineKind::Agent(text) => write!(f, "{}: {text}", self.author),
             LineKind::Call { tool, args } => write!(f, "{} calls {tool} {args}", self.author),
-            LineKind::Result { tool, outcome: ToolOutcome::Output(value) } => write!(f, "{tool} gives {value}"),
-            LineKind::Result { tool, outcome: ToolOutcome::Error(error) } => write!(f, "{tool} fails: {error}"),
+            LineKind::Result { tool, outcome: ToolOutcome::Output(value) } => {
+                write!(f, "{tool} gives {value}")
+            }
+            LineKind::Result { tool, outcome: ToolOutcome::Error(error) } => {
+                write!(f, "{tool} fails: {error}")
+            }
             LineKind::Error(message) => write!(f, "error: {message}"),
         }
     }

@@ -1,1 +1,21 @@
-//! Cases: interception, mocks, user agents, bridge, the simulation loop, suites
+//! Cases: interception, mocks, user agents, the bridge, the simulation loop and suites.
+//!
+//! A [`Case`] runs an agent against simulated users with every tool mocked, handed in by name, or refused, and
+//! judges what came of it. A [`Suite`] runs many. Start from [`Case`].
+
+mod bridge;
+mod case;
+mod casting;
+mod judge;
+mod mock;
+mod simulation;
+mod suite;
+mod testing;
+mod users;
+
+pub use bridge::{Bridge, BridgeFns, DefaultBridge, YieldInfo, default_prompt, default_response, last_agent_text};
+pub use case::{Case, Opening, Termination, UserAgents};
+pub use casting::{Casting, ToolPlayer};
+pub use mock::{Mock, MockContext};
+pub use simulation::{CaseRun, RunOptions};
+pub use suite::{OnFirstFailure, Suite, SuiteEvent, SuiteRun};

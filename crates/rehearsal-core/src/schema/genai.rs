@@ -65,8 +65,19 @@ pub fn from_genai(schema: &Value) -> Value {
     }
     for (key, value) in &source {
         let known = SAME.iter().any(|(from, _)| from == key)
-            || ["type", "nullable", "properties", "items", "anyOf", "defs", "ref", "enum", "required", "example"]
-                .contains(&key.as_str())
+            || [
+                "type",
+                "nullable",
+                "properties",
+                "items",
+                "anyOf",
+                "defs",
+                "ref",
+                "enum",
+                "required",
+                "example",
+            ]
+            .contains(&key.as_str())
             || ["propertyOrdering", "additionalProperties", "$defs"].contains(&key.as_str());
         if !known {
             out.insert(key.clone(), value.clone());
@@ -185,7 +196,8 @@ impl Writer<'_> {
         for (key, value) in &source {
             self.keyword(key, value, &mut out, path);
         }
-        if let Some(Value::Object(properties)) = source.get("properties").filter(|_| out.contains_key("properties"))
+        if let Some(Value::Object(properties)) =
+            source.get("properties").filter(|_| out.contains_key("properties"))
             && properties.len() > 1
         {
             out.insert("propertyOrdering".into(), properties.keys().cloned().collect());

@@ -1,0 +1,281 @@
+//! Answering the tool calls of one model turn.
+
+use std::sync::Arc;
+
+use futures::stream::{FuturesOrdered, StreamExt};
+use rehearsal_core::{
+    CallId, Content, Decision, EventBody, FunctionCall, InvocationId, PendingCall, Player, SessionPart,
+    StatePatch, ToolError, ToolOutcome, ToolResult, TurnId, Yield, elapsed,
+};
+use serde_json::{Map, Value};
+
+use crate::agent::micros;
+use crate::{
+    Answer, Context, Flow, Port, Refusal, RunError, Session, StateAccess, ToolAnswer, ToolContext,
+    ToolEffect, ToolKind, ToolRef, ToolReply,
+};
+
+impl Context<'_> {
+    /// Calls tools side by side and appends their results in call order. Gives the calls that wait for somebody
+    /// outside; empty when all are answered.
+    ///
+    /// Calls that have a result on the ledger are not made again.
+    ///
+    /// # Errors
+    /// A call was refused, or an agent behind a tool failed.
+    pub async fn call_tools(
+        &mut self,
+        turn: &TurnId,
+        calls: &[FunctionCall],
+        tools: &[ToolRef],
+    ) -> Result<Vec<PendingCall>, RunError> {
+        let open = self.record_calls(turn, calls)?;
+        self.session.commit().await?;
+        let upto = self.after_calls(turn);
+        let mut running = FuturesOrdered::new();
+        for call in open {
+            let job = self.job(call, tools, upto);
+            running.push_back(job.run(self.port));
+        }
+        let mut pending = Vec::new();
+        while let Some(finished) = running.next().await {
+            let Finished { call, branch, result } = finished;
+            if let Some(branch) = branch {
+                self.session.join(branch)?;
+            }
+            match result? {
+                Outcome::Answered(answer, changes, micros) => {
+                    self.record_result(turn, &call, answer, changes, micros)?;
+                    self.session.commit().await?;
+                }
+                Outcome::Later(calls) => pending.extend(calls),
+            }
+        }
+        if pending.is_empty() {
+            self.record_conflicts(turn, calls)?;
+        }
+        Ok(pending)
+    }
+
+    /// Records the calls that are not on the ledger yet; gives those without a result.
+    fn record_calls(&mut self, turn: &TurnId, calls: &[FunctionCall]) -> Result<Vec<PendingCall>, RunError> {
+        let mut open = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            let id = match &call.id {
+                Some(id) => id.clone(),
+                None => self.session.around().ids.call(turn, index),
+            };
+            let known = self.ledger().call(&id);
+            if known.as_ref().is_some_and(|view| view.answer.is_some()) {
+                continue;
+            }
+            let (tool, args) = match known {
+                Some(view) => (view.tool.clone(), view.args.clone()),
+                None => {
+                    let (tool, args): (Arc<str>, _) =
+                        (call.name.as_str().into(), Arc::new(call.args.clone()));
+                    let body =
+                        EventBody::ToolCall { call: id.clone(), tool: tool.clone(), args: args.clone() };
+                    let draft = self.draft(Some(turn), None, body);
+                    self.session.append_draft(draft)?;
+                    (tool, args)
+                }
+            };
+            open.push(PendingCall { call: id, tool, args, invocation: self.invocation.clone(), output_schema: None });
+        }
+        Ok(open)
+    }
+
+    /// The place on the ledger right after the calls of a turn were made.
+    fn after_calls(&self, turn: &TurnId) -> usize {
+        let is_call = |body: &EventBody| matches!(body, EventBody::ToolCall { .. });
+        let last = self.ledger().events().iter().rposition(|event| {
+            is_call(&event.body)
+                && event.turn.as_ref() == Some(turn)
+                && event.invocation.as_ref() == Some(&self.invocation)
+        });
+        last.map_or(0, |at| at + 1)
+    }
+
+    fn job(&self, mut call: PendingCall, tools: &[ToolRef], upto: usize) -> Job {
+        let around = self.session.around();
+        let nth = self.ledger().call(&call.call).map_or(0, |view| view.nth);
+        let cx = ToolContext {
+            session: self.ledger().session().clone(),
+            call: call.call.clone(),
+            tool: call.tool.clone(),
+            agent: self.author.clone(),
+            invocation: self.invocation.clone(),
+            nth,
+            state: StateAccess::new(self.state().clone()),
+            chance: around.chance.derive(call.call.as_str(), nth),
+            clock: around.clock.clone(),
+        };
+        let found = tools.iter().find(|tool| tool.spec().name() == &*call.tool);
+        let tool = match found {
+            Some(tool) => tool.spec().check_args(&call.args).map(|()| tool.clone()),
+            None => Err(unknown_tool(&call.tool, tools)),
+        };
+        if let Ok(tool) = &tool {
+            call.output_schema = tool.spec().output().map(|schema| schema.source().clone());
+        }
+        // Only an agent behind a tool writes events of its own, and only those need a branch to write to.
+        let branch = match &tool {
+            Ok(tool) if matches!(tool.kind(), ToolKind::Agent(_)) => {
+                let path = self.agent_tool_path(&call.call);
+                Some((self.session.branch(upto, &path), path))
+            }
+            _ => None,
+        };
+        Job { call, tool, cx, branch }
+    }
+
+    fn agent_tool_path(&self, call: &CallId) -> InvocationId {
+        self.invocation.child(format_args!("{}{call}", InvocationId::CHILD_MARK))
+    }
+
+    fn record_result(
+        &mut self,
+        turn: &TurnId,
+        call: &PendingCall,
+        answer: Answer<ToolAnswer>,
+        mut changes: Vec<StatePatch>,
+        micros: u64,
+    ) -> Result<(), RunError> {
+        let ToolAnswer { outcome, mut main_changes } = answer.value;
+        if self.ledger().part() == SessionPart::Main {
+            changes.extend(main_changes.take());
+        }
+        let (call, tool) = (call.call.clone(), call.tool.clone());
+        let decision = Decision { by: answer.by, name: answer.name, micros };
+        let body = EventBody::ToolResult(ToolResult { call, tool, outcome, changes, main_changes });
+        let draft = self.draft(Some(turn), Some(decision), body);
+        self.session.append_draft(draft)
+    }
+
+    /// Says where calls of one turn overwrote each other's values. What is on the ledger already is not said again.
+    fn record_conflicts(&mut self, turn: &TurnId, calls: &[FunctionCall]) -> Result<(), RunError> {
+        let ledger = self.ledger();
+        let results: Vec<(&CallId, &[StatePatch])> = calls
+            .iter()
+            .filter_map(|call| ledger.call(call.id.as_ref()?)?.result())
+            .map(|result| (&result.call, result.changes.as_slice()))
+            .filter(|(_, changes)| !changes.is_empty())
+            .collect();
+        let mut found = Vec::new();
+        for (index, (later, changes)) in results.iter().enumerate() {
+            for (earlier, before) in &results[..index] {
+                let pairs = before.iter().flat_map(|a| changes.iter().map(move |b| (a, b)));
+                for overwrite in pairs.flat_map(|(a, b)| a.conflicts_with(b)) {
+                    let (earlier, later) = ((*earlier).clone(), (*later).clone());
+                    found.push(EventBody::StateConflict { earlier, later, overwrite });
+                }
+            }
+        }
+        let said = ledger.events().iter().rev().take_while(|event| event.turn.as_ref() == Some(turn));
+        let said = said.filter(|event| matches!(event.body, EventBody::StateConflict { .. })).count();
+        for body in found.into_iter().skip(said) {
+            let draft = self.draft(Some(turn), None, body);
+            self.session.append_draft(draft)?;
+        }
+        Ok(())
+    }
+}
+
+/// One call, with all it needs to be answered beside others.
+struct Job {
+    call: PendingCall,
+    tool: Result<ToolRef, ToolError>,
+    cx: ToolContext,
+    branch: Option<(Session, InvocationId)>,
+}
+
+struct Finished {
+    call: PendingCall,
+    branch: Option<Session>,
+    result: Result<Outcome, RunError>,
+}
+
+enum Outcome {
+    Answered(Answer<ToolAnswer>, Vec<StatePatch>, u64),
+    Later(Vec<PendingCall>),
+}
+
+impl Job {
+    async fn run(self, port: &dyn Port) -> Finished {
+        let Self { call, tool, cx, branch } = self;
+        let tool = match tool {
+            Ok(tool) => tool,
+            Err(error) => {
+                let value = ToolAnswer { outcome: ToolOutcome::Error(error), main_changes: None };
+                let answer = Answer { value, by: Player::Engine, name: None };
+                return Finished { call, branch: None, result: Ok(Outcome::Answered(answer, Vec::new(), 0)) };
+            }
+        };
+        let (clock, state) = (cx.clock.clone(), cx.state.clone());
+        let began = clock.now();
+        let effect = ToolEffect { args: call.args.clone(), cx };
+        let reply = match port.tool(&effect, &tool).await {
+            Ok(reply) => reply,
+            Err(refusal) => return Finished { call, branch: None, result: Err(refusal.into()) },
+        };
+        let took = || micros(elapsed(began, clock.now()));
+        match (reply, branch, tool.kind()) {
+            (ToolReply::Done(answer), _, _) => {
+                let changes = state.changes();
+                Finished { call, branch: None, result: Ok(Outcome::Answered(answer, changes, took())) }
+            }
+            (ToolReply::Later, _, _) => {
+                let pending = vec![call.clone()];
+                Finished { call, branch: None, result: Ok(Outcome::Later(pending)) }
+            }
+            (ToolReply::RunAgent, Some((mut session, path)), ToolKind::Agent(agent)) => {
+                let result = run_agent(&mut session, port, path, agent, &call.args).await;
+                let result = result.map(|outcome| match outcome {
+                    Outcome::Answered(answer, changes, _) => Outcome::Answered(answer, changes, took()),
+                    later @ Outcome::Later(_) => later,
+                });
+                Finished { call, branch: Some(session), result }
+            }
+            (ToolReply::RunAgent, _, _) => {
+                let message = format!("the port wants `{}` to run as an agent, which it is not", call.tool);
+                let result = Err(Refusal { kind: "not_an_agent".to_owned(), message }.into());
+                Finished { call, branch: None, result }
+            }
+        }
+    }
+}
+
+async fn run_agent(
+    session: &mut Session,
+    port: &dyn Port,
+    path: InvocationId,
+    agent: &crate::AgentRef,
+    args: &Map<String, Value>,
+) -> Result<Outcome, RunError> {
+    let mut cx = Context::on_branch(session, port, path, &**agent);
+    if !cx.ledger().was_spoken_to(&cx.invocation) {
+        let text = match args.get("request") {
+            Some(Value::String(text)) => text.clone(),
+            _ => Value::Object(args.clone()).to_string(),
+        };
+        cx.append(EventBody::UserMessage { content: Arc::new(Content::user(text)) })?;
+    }
+    match cx.run_here(&**agent).await? {
+        Flow::Done(done) => {
+            let value = ToolAnswer { outcome: ToolOutcome::Output(done.output), main_changes: None };
+            let answer = Answer { value, by: Player::Agent, name: Some(agent.name().clone()) };
+            Ok(Outcome::Answered(answer, Vec::new(), 0))
+        }
+        Flow::Waiting(Yield::Tools { calls }) => Ok(Outcome::Later(calls)),
+        Flow::Waiting(Yield::Loop { .. }) => {
+            Err(RunError::agent(agent.name(), "an agent used as a tool cannot wait for a user message"))
+        }
+    }
+}
+
+fn unknown_tool(name: &str, tools: &[ToolRef]) -> ToolError {
+    let known: Vec<String> = tools.iter().map(|tool| format!("`{}`", tool.spec().name())).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    ToolError::new("UnknownTool", format!("there is no tool `{name}`; the tools are: {known}"))
+}

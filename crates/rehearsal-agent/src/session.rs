@@ -1,0 +1,276 @@
+//! A session while it runs: its ledger, its time, its chance, and where its events are kept.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rehearsal_core::{
+    CallId, Chance, Clock, Content, Decision, Draft, EndReason, Event, EventBody, Failure, Ids, InvocationId,
+    LEDGER_VERSION, Ledger, SessionId, SessionPart, SessionStarted, State, StatePatch, SystemClock,
+    ToolOutcome, ToolResult, Yield,
+};
+
+use crate::RunError;
+
+/// Who writes events that neither the user nor an agent causes.
+pub const ENGINE: &str = "rehearsal";
+/// Who writes what the user says.
+pub const USER: &str = "user";
+
+/// Keeps events. An event is kept before anybody is told about it.
+#[async_trait]
+pub trait Journal: Send + Sync + fmt::Debug {
+    /// Keeps events durably.
+    ///
+    /// # Errors
+    /// They could not be kept; the session stops then.
+    async fn keep(&self, events: &[Arc<Event>]) -> std::io::Result<()>;
+}
+
+/// What a session takes from outside: time, ids, chance, and where its events go.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids.
+    pub ids: Ids,
+    /// Chance.
+    pub chance: Chance,
+    /// Where events are kept, besides in memory.
+    pub journal: Option<Arc<dyn Journal>>,
+}
+
+impl Surroundings {
+    /// The machine's clock, and ids and chance from a seed.
+    pub fn seeded(seed: u64) -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            ids: Ids::seeded(seed),
+            chance: Chance::seeded(seed),
+            journal: None,
+        }
+    }
+
+    /// The same with another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+}
+
+/// Whether the agents of a session speak as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Voices {
+    /// Each agent is itself: what another agent said is told to it as something another one said.
+    #[default]
+    Many,
+    /// All agents play the same person: what another one said counts as its own words.
+    One,
+}
+
+/// A session while it runs.
+#[derive(Debug)]
+pub struct Session {
+    ledger: Ledger,
+    around: Arc<Surroundings>,
+    voices: Voices,
+    kept: usize,
+    branch_base: Option<usize>,
+}
+
+impl Session {
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// Never for a new session in practice; the ledger refuses events that contradict it.
+    pub fn start(id: SessionId, start: SessionStarted, around: Arc<Surroundings>) -> Result<Self, RunError> {
+        let mut session = Self::resume(Ledger::new(id), around);
+        let start = SessionStarted { version: LEDGER_VERSION, ..start };
+        session.append(ENGINE, EventBody::SessionStarted(start))?;
+        session.kept = 0;
+        Ok(session)
+    }
+
+    /// Begins a session of a main agent with nothing special about it.
+    ///
+    /// # Errors
+    /// See [`start`](Self::start).
+    pub fn new(agent: &str, state: State, around: Arc<Surroundings>) -> Result<Self, RunError> {
+        let id = around.ids.session(agent, 0);
+        let start = SessionStarted {
+            agent: agent.into(),
+            state,
+            part: SessionPart::Main,
+            ..SessionStarted::default()
+        };
+        Self::start(id, start, around)
+    }
+
+    /// Goes on with a session from its ledger, in whatever process that was written.
+    pub fn resume(ledger: Ledger, around: Arc<Surroundings>) -> Self {
+        let kept = ledger.events().len();
+        Self { ledger, around, voices: Voices::Many, kept, branch_base: None }
+    }
+
+    /// The same session with agents that speak as one, or as many.
+    #[must_use]
+    pub fn voices(mut self, voices: Voices) -> Self {
+        self.voices = voices;
+        self
+    }
+
+    /// Whether its agents speak as one.
+    pub fn has_one_voice(&self) -> bool {
+        self.voices == Voices::One
+    }
+
+    /// The ledger.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Gives the ledger away.
+    pub fn into_ledger(self) -> Ledger {
+        self.ledger
+    }
+
+    /// What it takes from outside.
+    pub fn around(&self) -> &Arc<Surroundings> {
+        &self.around
+    }
+
+    /// The state now.
+    pub fn state(&self) -> &State {
+        self.ledger.state()
+    }
+
+    /// Says something to the agent: the opening, or the message a loop waits for.
+    ///
+    /// # Errors
+    /// The session has ended.
+    pub fn say(&mut self, content: Content, decision: Option<Decision>) -> Result<(), RunError> {
+        let invocation = match self.ledger.open_yield() {
+            Some(Yield::Loop { invocation }) => Some(invocation.clone()),
+            _ => None,
+        };
+        let body = EventBody::UserMessage { content: Arc::new(content) };
+        self.append_draft(Draft { invocation, decision, ..self.draft(USER, body) })
+    }
+
+    /// Says something to an execution that is about to begin.
+    ///
+    /// # Errors
+    /// The session has ended.
+    pub fn say_to(&mut self, invocation: InvocationId, content: Content) -> Result<(), RunError> {
+        let body = EventBody::UserMessage { content: Arc::new(content) };
+        self.append_draft(Draft { invocation: Some(invocation), ..self.draft(USER, body) })
+    }
+
+    /// Answers a call that waits for its result.
+    ///
+    /// # Errors
+    /// No such call was made, or it has a result already.
+    pub fn answer(
+        &mut self,
+        call: &CallId,
+        outcome: ToolOutcome,
+        changes: Vec<StatePatch>,
+        decision: Option<Decision>,
+    ) -> Result<(), RunError> {
+        let unknown = || rehearsal_core::Inconsistent::UnknownCall { call: call.clone() };
+        let view = self.ledger.call(call).ok_or_else(unknown)?;
+        let (author, tool) = (view.event.author.clone(), view.tool.clone());
+        let (invocation, turn) = (view.event.invocation.clone(), view.event.turn.clone());
+        let body = EventBody::ToolResult(ToolResult {
+            call: call.clone(),
+            tool,
+            outcome,
+            changes,
+            main_changes: None,
+        });
+        self.append_draft(Draft { invocation, turn, decision, ..self.draft(author, body) })
+    }
+
+    /// Changes state from outside.
+    ///
+    /// # Errors
+    /// The session has ended.
+    pub fn change(&mut self, changes: StatePatch) -> Result<(), RunError> {
+        self.append(ENGINE, EventBody::StateChange { changes })
+    }
+
+    /// Records what went wrong and ends the session.
+    ///
+    /// # Errors
+    /// The session has ended already.
+    pub fn fail(&mut self, failure: Failure) -> Result<(), RunError> {
+        self.append(ENGINE, EventBody::Error(failure))?;
+        self.end(EndReason::Error)
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// The session has ended already.
+    pub fn end(&mut self, reason: EndReason) -> Result<(), RunError> {
+        self.append(ENGINE, EventBody::SessionEnded { reason })
+    }
+
+    /// Keeps what has not been kept yet. A branch keeps nothing itself: its events are kept when it is joined.
+    ///
+    /// # Errors
+    /// The journal could not keep the events.
+    pub async fn commit(&mut self) -> Result<(), RunError> {
+        if self.branch_base.is_some() {
+            return Ok(());
+        }
+        let fresh = &self.ledger.events()[self.kept..];
+        if let Some(journal) = &self.around.journal
+            && !fresh.is_empty()
+        {
+            journal.keep(fresh).await.map_err(|error| RunError::Journal { why: error.to_string() })?;
+        }
+        self.kept = self.ledger.events().len();
+        Ok(())
+    }
+
+    pub(crate) fn draft(&self, author: impl Into<Arc<str>>, body: EventBody) -> Draft {
+        Draft::new(self.around.clock.now(), author, body)
+    }
+
+    fn append(&mut self, author: &str, body: EventBody) -> Result<(), RunError> {
+        self.append_draft(self.draft(author, body))
+    }
+
+    pub(crate) fn append_draft(&mut self, draft: Draft) -> Result<(), RunError> {
+        self.ledger.append(draft)?;
+        Ok(())
+    }
+
+    pub(crate) fn append_request(
+        &mut self,
+        draft: Draft,
+        request: &rehearsal_core::ModelRequest,
+    ) -> Result<(), RunError> {
+        self.ledger.append_request(draft, request)?;
+        Ok(())
+    }
+
+    /// A session for an execution that runs beside others and sees only its own events from `upto` on.
+    pub fn branch(&self, upto: usize, own: &InvocationId) -> Self {
+        let ledger = self.ledger.branch(upto, own);
+        let seen = ledger.events().len();
+        Self { ledger, around: self.around.clone(), voices: self.voices, kept: seen, branch_base: Some(seen) }
+    }
+
+    /// Takes over what a branch added.
+    ///
+    /// # Errors
+    /// The branch contradicts what has come since.
+    pub fn join(&mut self, branch: Self) -> Result<(), RunError> {
+        let seen = branch.branch_base.unwrap_or(0);
+        self.ledger.join(branch.ledger, seen)?;
+        Ok(())
+    }
+}

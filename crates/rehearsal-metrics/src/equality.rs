@@ -1,0 +1,91 @@
+//! When two JSON values are the same.
+
+use serde_json::{Map, Number, Value};
+
+/// Whether two values are the same, numbers by their value: 2 is 2.0, as JSON knows one kind of number only.
+pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => is_same_number(a, b),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// Whether two values are the same to Python's `==`: also `True` is 1 and `False` is 0.
+pub(crate) fn is_same_to_python(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Bool(truth), Value::Number(number)) | (Value::Number(number), Value::Bool(truth)) => {
+            is_same_number(number, &Number::from(u8::from(*truth)))
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_to_python(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => is_same_object_to_python(a, b),
+        (a, b) => is_same(a, b),
+    }
+}
+
+/// [`is_same_to_python`] for two objects; the order of keys does not matter.
+pub(crate) fn is_same_object_to_python(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
+    a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_same_to_python(a, b)))
+}
+
+fn is_same_number(a: &Number, b: &Number) -> bool {
+    match (a.as_i128(), b.as_i128()) {
+        (Some(a), Some(b)) => a == b,
+        (Some(whole), None) => is_whole(b, whole),
+        (None, Some(whole)) => is_whole(a, whole),
+        #[expect(clippy::float_cmp, reason = "whether two numbers are the same is the question")]
+        (None, None) => a.as_f64() == b.as_f64(),
+    }
+}
+
+/// Whether a fraction is exactly this whole number; converting the whole number instead would round it.
+fn is_whole(fraction: &Number, whole: i128) -> bool {
+    #[expect(clippy::cast_possible_truncation, reason = "whole numbers of JSON are far inside the range of i128")]
+    let found = fraction.as_f64().filter(|value| value.fract() == 0.0 && value.abs() < 1e30).map(|value| value as i128);
+    found == Some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(a: &Value, b: &Value, [same, to_python]: [bool; 2]) {
+        for (a, b) in [(a, b), (b, a)] {
+            assert_eq!([is_same(a, b), is_same_to_python(a, b)], [same, to_python], "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_the_same_by_value_and_nothing_else_changes_its_type() {
+        check(&json!(2), &json!(2.0), [true, true]);
+        check(&json!(2), &json!(2.5), [false, false]);
+        check(&json!(2), &json!("2"), [false, false]);
+        check(&json!(1), &json!(true), [false, true]);
+        check(&json!(0.0), &json!(false), [false, true]);
+        check(&json!(2), &json!(true), [false, false]);
+        check(&json!(null), &json!(false), [false, false]);
+        check(&json!(0.1), &json!(0.1), [true, true]);
+    }
+
+    #[test]
+    fn large_whole_numbers_are_not_rounded() {
+        check(&json!(9_007_199_254_740_993_u64), &json!(9_007_199_254_740_992.0), [false, false]);
+        check(&json!(u64::MAX), &json!(1.8446744073709552e19), [false, false]);
+        check(&json!(-5), &json!(-5.0), [true, true]);
+    }
+
+    #[test]
+    fn inside_arrays_and_objects_the_same_holds() {
+        check(&json!({"a": [1, {"b": 2}], "c": 3}), &json!({"c": 3.0, "a": [1.0, {"b": 2}]}), [true, true]);
+        check(&json!({"a": [1]}), &json!({"a": [true]}), [false, true]);
+        check(&json!({"a": 1}), &json!({"a": 1, "b": null}), [false, false]);
+        check(&json!([1]), &json!([1, 1]), [false, false]);
+    }
+}

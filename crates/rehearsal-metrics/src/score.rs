@@ -1,0 +1,108 @@
+//! Scoring a ledger again.
+
+use indexmap::IndexMap;
+use rehearsal_core::{Ledger, MetricResult};
+
+use crate::{Assessment, MetricRef};
+
+/// Scores a ledger with metrics that need nobody else, in the order given.
+///
+/// Nothing is run: any stored ledger can be scored again, also with metrics that did not exist when it was
+/// written. A metric that asks a judge is unscored here. Two metrics of one name are an error under that name,
+/// because one result would hide the other.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use rehearsal_core::MetricStatus;
+/// use rehearsal_metrics::{EventCountMetric, LlmJudge, MetricRef, score};
+/// # use rehearsal_testkit::ledger;
+///
+/// let metrics: [MetricRef; 2] = [
+///     Arc::new(EventCountMetric::new("asked", "tool_call").tool("ask").at_least(1)),
+///     Arc::new(LlmJudge::new("kind", "Was the agent kind?")),
+/// ];
+/// let results = score(&ledger("call ask / result ask / agent: bye / end"), &metrics);
+/// assert!(results["asked"].passed());
+/// assert_eq!(results["kind"].status, MetricStatus::Unscored);
+/// ```
+pub fn score(ledger: &Ledger, metrics: &[MetricRef]) -> IndexMap<String, MetricResult> {
+    let mut results = IndexMap::new();
+    for metric in metrics {
+        let name = metric.name();
+        let result = if results.contains_key(name) {
+            MetricResult::error(format!("two metrics are called `{name}`; give each its own name"))
+        } else {
+            assess(ledger, metric)
+        };
+        results.insert(name.to_owned(), result);
+    }
+    results
+}
+
+fn assess(ledger: &Ledger, metric: &MetricRef) -> MetricResult {
+    match metric.evaluate(ledger) {
+        Assessment::Done(result) => result,
+        Assessment::Ask(questions) if questions.is_empty() => {
+            MetricResult::error("the metric neither decided nor asked anything")
+        }
+        Assessment::Ask(_) => MetricResult::unscored("needs a judge; run the case, or score it where there is one"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use expect_test::{Expect, expect};
+    use rehearsal_testkit::ledger;
+
+    use super::*;
+    use crate::{Custom, EventCountMetric, FinalResponse, LlmJudge, Metric};
+
+    fn check(ledger: &Ledger, metrics: &[MetricRef], expected: &Expect) {
+        let results = score(ledger, metrics);
+        let shown: Vec<_> =
+            results.iter().map(|(name, result)| format!("{name}: {}\n", crate::testing::shown(result))).collect();
+        expected.assert_eq(&shown.concat());
+    }
+
+    fn metrics() -> Vec<MetricRef> {
+        vec![
+            Arc::new(EventCountMetric::new("asked", "tool_call").at_least(1)),
+            Arc::new(LlmJudge::new("kind", "Was it kind?")),
+            Arc::new(FinalResponse::new("bye").contains("bye")),
+        ]
+    }
+
+    #[test]
+    fn every_metric_has_a_result_in_the_order_given() {
+        check(&ledger("call ask / result ask / agent: Bye. / end"), &metrics(), &expect![""]);
+    }
+
+    #[test]
+    fn a_ledger_that_cannot_answer_is_unscored() {
+        check(&Ledger::new("s".into()), &metrics(), &expect![""]);
+    }
+
+    #[test]
+    fn a_name_used_twice_is_an_error_whatever_the_results() {
+        let passing: MetricRef = Arc::new(Custom::new("same", |_| MetricResult::from_pass(true)));
+        check(&ledger("end"), &[passing.clone(), passing], &expect![""]);
+    }
+
+    #[test]
+    fn a_metric_that_says_nothing_is_an_error() {
+        #[derive(Debug)]
+        struct Silent;
+        impl Metric for Silent {
+            fn name(&self) -> &'static str {
+                "silent"
+            }
+            fn evaluate(&self, _: &Ledger) -> Assessment {
+                Assessment::Ask(Vec::new())
+            }
+        }
+        check(&ledger("end"), &[Arc::new(Silent)], &expect![""]);
+    }
+}

@@ -1,0 +1,266 @@
+//! Cases: one thing to run and judge.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rehearsal_agent::{AgentRef, Model, ToolRef};
+use rehearsal_core::query::Query;
+use rehearsal_core::{Content, State};
+use rehearsal_metrics::{Metric, MetricRef};
+use serde_json::Value;
+
+use crate::{Bridge, Casting, DefaultBridge, Mock};
+
+/// One thing to run and judge: an agent, who plays its parts, how it begins and ends, and what is asked of it.
+///
+/// Cases are isolated from each other: each run has its own sessions and its own state.
+///
+/// ```
+/// use rehearsal_agent::{Loop, Step};
+/// use rehearsal_metrics::EventCountMetric;
+/// use rehearsal_sim::Case;
+///
+/// let echo = Step::new("echo", |cx| Ok(cx.respond(cx.input.clone())));
+/// let user = Step::new("user", |cx| Ok(cx.respond("and again")));
+/// let case = Case::new("echo", Loop::new("conversation", echo).max_rounds(2))
+///     .first_message("hello")
+///     .loop_user(user)
+///     .metric(EventCountMetric::new("two messages", "user_message").exactly(2));
+/// let run = case.run_blocking();
+/// assert!(run.passed(), "{run}");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub(crate) name: Arc<str>,
+    pub(crate) description: String,
+    pub(crate) agent: AgentRef,
+    pub(crate) casting: Casting,
+    pub(crate) users: UserAgents,
+    pub(crate) bridge: Arc<dyn Bridge>,
+    pub(crate) initial_state: State,
+    pub(crate) opening: Opening,
+    pub(crate) termination: Termination,
+    pub(crate) metrics: Vec<MetricRef>,
+    pub(crate) judge: Option<Arc<dyn Model>>,
+    pub(crate) judges: BTreeMap<String, Arc<dyn Model>>,
+    pub(crate) user_timeout: Duration,
+    pub(crate) judge_timeout: Duration,
+    /// What is wrong with the case itself; it is not run then.
+    pub(crate) problems: Vec<String>,
+}
+
+/// How a conversation opens.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Opening {
+    /// With this message of the user.
+    Message(Content),
+    /// With a message that the user agent for the loop makes up.
+    User,
+    /// With the agent, which runs without having been told anything.
+    Agent,
+}
+
+/// The user agents of a case. All share one session, so they know what the others asked and answered.
+#[derive(Clone, Debug, Default)]
+pub struct UserAgents {
+    pub(crate) for_loop: Option<AgentRef>,
+    pub(crate) for_tools: BTreeMap<Arc<str>, AgentRef>,
+}
+
+/// When a case ends before its agent does.
+#[derive(Clone, Debug)]
+pub struct Termination {
+    /// After so many yields that were resumed.
+    pub max_turns: u64,
+    /// After so much time.
+    pub max_duration: Option<Duration>,
+    /// When the state, an object of scopes, matches.
+    pub state_matches: Option<Query>,
+}
+
+impl Termination {
+    /// The turns a case may take unless it says otherwise.
+    pub const DEFAULT_MAX_TURNS: u64 = 50;
+}
+
+impl Default for Termination {
+    fn default() -> Self {
+        Self { max_turns: Self::DEFAULT_MAX_TURNS, max_duration: None, state_matches: None }
+    }
+}
+
+impl Case {
+    /// A case that runs this agent. Nothing is cast: any tool it calls ends the case.
+    pub fn new(name: &str, agent: impl Into<AgentRef>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            agent: agent.into(),
+            casting: Casting::default(),
+            users: UserAgents::default(),
+            bridge: Arc::new(DefaultBridge),
+            initial_state: State::default(),
+            opening: Opening::Agent,
+            termination: Termination::default(),
+            metrics: Vec::new(),
+            judge: None,
+            judges: BTreeMap::new(),
+            user_timeout: Duration::from_secs(120),
+            judge_timeout: Duration::from_secs(120),
+            problems: Vec::new(),
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the case is about.
+    pub fn about(&self) -> &str {
+        &self.description
+    }
+
+    /// The same case with words on what it is about.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = text.into();
+        self
+    }
+
+    /// The same case with a mock for a tool.
+    #[must_use]
+    pub fn mock(mut self, tool: &str, mock: Mock) -> Self {
+        self.casting.mock(tool, mock);
+        self
+    }
+
+    /// The same case with a real tool, which runs when it is called. Hand in only tools without side effects
+    /// outside the session.
+    #[must_use]
+    pub fn real_tool(mut self, tool: impl Into<ToolRef>) -> Self {
+        self.casting.real_tool(tool.into());
+        self
+    }
+
+    /// The same case with another model for one of its agents.
+    #[must_use]
+    pub fn model_for(mut self, agent: &str, model: Arc<dyn Model>) -> Self {
+        self.casting.model(agent, model);
+        self
+    }
+
+    /// The same case with a user agent that says the next message when a loop yields.
+    #[must_use]
+    pub fn loop_user(mut self, agent: impl Into<AgentRef>) -> Self {
+        self.users.for_loop = Some(agent.into());
+        self
+    }
+
+    /// The same case with a user agent that gives the result when this tool yields.
+    #[must_use]
+    pub fn tool_user(mut self, tool: &str, agent: impl Into<AgentRef>) -> Self {
+        self.users.for_tools.insert(tool.into(), agent.into());
+        self
+    }
+
+    /// The same case with another bridge between the agent and its users.
+    #[must_use]
+    pub fn bridge(mut self, bridge: impl Bridge + 'static) -> Self {
+        self.bridge = Arc::new(bridge);
+        self
+    }
+
+    /// The same case with state to begin with: an object of scopes such as `{"patient": {"age": 55}}`.
+    #[must_use]
+    pub fn initial_state(mut self, state: Value) -> Self {
+        match State::from_value(state) {
+            Ok(state) => self.initial_state = state,
+            Err(error) => self.problems.push(format!("initial_state: {error}")),
+        }
+        self
+    }
+
+    /// The same case, opened with this message.
+    #[must_use]
+    pub fn first_message(mut self, text: impl Into<String>) -> Self {
+        self.opening = Opening::Message(Content::user(text));
+        self
+    }
+
+    /// The same case, opened in this way.
+    #[must_use]
+    pub fn opening(mut self, opening: Opening) -> Self {
+        self.opening = opening;
+        self
+    }
+
+    /// The same case with another limit of yields that are resumed (50 unless told). When the agent yields once
+    /// more, the case is terminated.
+    #[must_use]
+    pub fn max_turns(mut self, turns: u64) -> Self {
+        self.termination.max_turns = turns;
+        self
+    }
+
+    /// The same case with a limit of time; a case that takes longer is terminated.
+    #[must_use]
+    pub fn max_duration(mut self, duration: Duration) -> Self {
+        self.termination.max_duration = Some(duration);
+        self
+    }
+
+    /// The same case, ending when the state matches this query: an object of scopes such as
+    /// `{"session": {"escalation": {"$exists": true}}}`. This is a normal end: the metrics decide.
+    #[must_use]
+    pub fn state_matches(mut self, query: &Value) -> Self {
+        match Query::parse(query) {
+            Ok(query) => self.termination.state_matches = Some(query),
+            Err(error) => self.problems.push(format!("state_matches: {error}")),
+        }
+        self
+    }
+
+    /// The same case with one more metric.
+    #[must_use]
+    pub fn metric(mut self, metric: impl Metric + 'static) -> Self {
+        self.metrics.push(Arc::new(metric));
+        self
+    }
+
+    /// The same case with more metrics.
+    #[must_use]
+    pub fn metrics(mut self, metrics: impl IntoIterator<Item = MetricRef>) -> Self {
+        self.metrics.extend(metrics);
+        self
+    }
+
+    /// The same case with a model that judges.
+    #[must_use]
+    pub fn judge(mut self, model: Arc<dyn Model>) -> Self {
+        self.judge = Some(model);
+        self
+    }
+
+    /// The same case with a judge that metrics can ask for by name.
+    #[must_use]
+    pub fn named_judge(mut self, name: &str, model: Arc<dyn Model>) -> Self {
+        self.judges.insert(name.to_owned(), model);
+        self
+    }
+
+    /// The same case with another limit of time for each answer of a user agent (two minutes unless told).
+    #[must_use]
+    pub fn user_timeout(mut self, timeout: Duration) -> Self {
+        self.user_timeout = timeout;
+        self
+    }
+
+    /// The same case with another limit of time for each answer of a judge (two minutes unless told).
+    #[must_use]
+    pub fn judge_timeout(mut self, timeout: Duration) -> Self {
+        self.judge_timeout = timeout;
+        self
+    }
+}

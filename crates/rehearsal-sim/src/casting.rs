@@ -1,0 +1,130 @@
+//! Casting: who plays each part, and the port that asks them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rehearsal_agent::{
+    Answer, Model, ModelCall, ModelError, Port, Refusal, Tool, ToolEffect, ToolKind, ToolRef, ToolReply, ask, run_tool,
+};
+use rehearsal_core::{ModelResponse, Player};
+use serde_json::Value;
+
+use crate::Mock;
+
+/// Who plays the model and the tools of the agent under test.
+///
+/// A tool for which nobody is cast ends the case: nothing runs for real that was not handed in by name.
+#[derive(Clone, Debug, Default)]
+pub struct Casting {
+    tools: BTreeMap<Arc<str>, ToolPlayer>,
+    models: BTreeMap<Arc<str>, Arc<dyn Model>>,
+}
+
+/// Who plays a tool.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ToolPlayer {
+    /// A mock.
+    Mock(Mock),
+    /// The real tool: it runs.
+    Real(ToolRef),
+}
+
+impl Casting {
+    /// Casts a mock for a tool.
+    pub fn mock(&mut self, tool: &str, mock: Mock) {
+        self.tools.insert(tool.into(), ToolPlayer::Mock(mock));
+    }
+
+    /// Casts a real tool for itself.
+    pub fn real_tool(&mut self, tool: ToolRef) {
+        self.tools.insert(tool.spec().name().into(), ToolPlayer::Real(tool));
+    }
+
+    /// Casts another model for an agent than the one it was built with.
+    pub fn model(&mut self, agent: &str, model: Arc<dyn Model>) {
+        self.models.insert(agent.into(), model);
+    }
+
+    /// Who plays a tool.
+    pub fn tool_player(&self, tool: &str) -> Option<&ToolPlayer> {
+        self.tools.get(tool)
+    }
+
+    /// The tools for which somebody is cast.
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(|name| &**name)
+    }
+}
+
+#[async_trait]
+impl Port for Casting {
+    async fn model(&self, call: &ModelCall, own: &Arc<dyn Model>) -> Result<Answer<ModelResponse>, ModelError> {
+        ask(self.models.get(&call.agent).unwrap_or(own), call).await
+    }
+
+    async fn tool(&self, effect: &ToolEffect, own: &Arc<dyn Tool>) -> Result<ToolReply, Refusal> {
+        match (self.tools.get(&effect.cx.tool), own.kind()) {
+            (_, ToolKind::Engine) => Ok(ToolReply::Done(run_tool(effect, own).await)),
+            (Some(ToolPlayer::Mock(mock)), _) => {
+                let args = Value::Object((*effect.args).clone());
+                let value = mock.call(args, &effect.cx).await.into();
+                Ok(ToolReply::Done(Answer { value, by: Player::Mock, name: None }))
+            }
+            (Some(ToolPlayer::Real(tool)), ToolKind::Function) => Ok(ToolReply::Done(run_tool(effect, tool).await)),
+            (_, ToolKind::Yielding) => Ok(ToolReply::Later),
+            (_, ToolKind::Agent(_)) => Ok(ToolReply::RunAgent),
+            (None, ToolKind::Function) => Err(unmocked_tool(effect)),
+        }
+    }
+}
+
+fn unmocked_tool(effect: &ToolEffect) -> Refusal {
+    let tool = &effect.cx.tool;
+    let args = pretty(&Value::Object((*effect.args).clone()));
+    let message = format!(
+        "tool `{tool}` was called by agent `{agent}` during a simulation, but nobody is cast for it
+
+Add a mock:
+  .mock(\"{tool}\", Mock::returning(json!({{\"result\": \"…\"}})))
+
+Or, if this tool has no side effects, hand in the real tool:
+  .real_tool({variable})
+
+It was called with:
+  {args}",
+        agent = effect.cx.agent,
+        variable = variable_name(tool),
+    );
+    Refusal { kind: "unmocked_tool".to_owned(), message }
+}
+
+/// JSON over several lines, indented to stand in a message.
+pub(crate) fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()).replace('\n', "\n  ")
+}
+
+/// A tool's name as a Rust variable would be called.
+pub(crate) fn variable_name(tool: &str) -> String {
+    let mut name = String::new();
+    for c in tool.chars() {
+        if c.is_uppercase() && !name.is_empty() && !name.ends_with('_') {
+            name.push('_');
+        }
+        name.extend(if c.is_alphanumeric() { c.to_lowercase().to_string() } else { "_".to_owned() }.chars());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_become_variables() {
+        assert_eq!(variable_name("searchRequests"), "search_requests");
+        assert_eq!(variable_name("send-email"), "send_email");
+        assert_eq!(variable_name("Ask"), "ask");
+    }
+}

@@ -1,0 +1,110 @@
+//! Asking the judge what metrics want to know.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use rehearsal_agent::{AgentRef, DirectPort, Flow, History, LlmAgent, Model, Session, run_at};
+use rehearsal_core::{Content, InvocationId, Ledger, MetricResult, Phase, Settings};
+use rehearsal_metrics::{Assessment, MetricRef, Question};
+use serde_json::Value;
+
+use crate::Case;
+
+/// What the metrics of a case found, in their order. A metric that panics is an error of that metric.
+pub(crate) async fn evaluate(
+    case: &Case,
+    main: &Ledger,
+    judging: &mut Session,
+    ask_judges: bool,
+) -> Vec<(String, MetricResult)> {
+    let upto = judging.ledger().events().len();
+    let mut running = Vec::new();
+    for (index, metric) in case.metrics.iter().enumerate() {
+        let path = InvocationId::new(format!("{index}-{}", metric.name()));
+        let branch = judging.branch(upto, &path);
+        running.push(evaluate_one(case, main, metric, branch, path, ask_judges));
+    }
+    let mut results = Vec::new();
+    for (metric, (branch, result)) in case.metrics.iter().zip(join_all(running).await) {
+        let joined = judging.join(branch);
+        let result = match joined {
+            Ok(()) => result,
+            Err(error) => MetricResult::error(error.to_string()),
+        };
+        results.push((metric.name().to_owned(), result));
+    }
+    results
+}
+
+async fn evaluate_one(
+    case: &Case,
+    main: &Ledger,
+    metric: &MetricRef,
+    mut branch: Session,
+    path: InvocationId,
+    ask_judges: bool,
+) -> (Session, MetricResult) {
+    let questions = match caught(|| metric.evaluate(main)) {
+        Ok(Assessment::Done(result)) => return (branch, result),
+        Ok(Assessment::Ask(questions)) => questions,
+        Err(result) => return (branch, result),
+    };
+    if !ask_judges {
+        let why = "the judge was not asked, because the case ended in an error";
+        return (branch, MetricResult::unscored(why));
+    }
+    let mut answers = Vec::new();
+    for (number, question) in questions.iter().enumerate() {
+        match ask(case, question, &mut branch, path.child(number)).await {
+            Ok(answer) => answers.push(answer),
+            Err(why) => return (branch, MetricResult::error(why)),
+        }
+    }
+    let result = caught(|| metric.conclude(main, &answers)).unwrap_or_else(|result| result);
+    (branch, result)
+}
+
+async fn ask(case: &Case, question: &Question, branch: &mut Session, path: InvocationId) -> Result<Value, String> {
+    let model = judge_for(case, question)?;
+    let settings = Settings { temperature: question.temperature, ..Settings::default() };
+    // An agent with an output schema asks again when an answer does not have the form, a bounded number of times.
+    let judge: AgentRef = LlmAgent::new("judge", model)
+        .instruction(question.instructions.clone())
+        .output_schema(question.schema.clone())
+        .history(History::Execution)
+        .settings(settings)
+        .into();
+    branch.say_to(path.clone(), Content::user(question.prompt.clone())).map_err(|error| error.to_string())?;
+    let asked = run_at(path, &judge, branch, &DirectPort);
+    match tokio::time::timeout(case.judge_timeout, asked).await {
+        Err(_) => Err(format!("the judge gave no answer within {:?}", case.judge_timeout)),
+        Ok(Err(error)) => Err(format!("the judge gave no usable answer: {}", error.failure(Phase::Metric).message)),
+        Ok(Ok(Flow::Waiting(_))) => Err("the judge waits for somebody, but it has to answer".to_owned()),
+        Ok(Ok(Flow::Done(done))) => Ok(done.output),
+    }
+}
+
+fn judge_for(case: &Case, question: &Question) -> Result<Arc<dyn Model>, String> {
+    match &question.judge {
+        Some(name) => case.judges.get(name).cloned().ok_or_else(|| {
+            format!("no judge is called `{name}`\n\nAdd it:\n  .named_judge(\"{name}\", model)")
+        }),
+        None => case.judge.clone().ok_or_else(|| {
+            "this metric asks a judge, but the case names no model for it\n\nAdd one:\n  .judge(model)".to_owned()
+        }),
+    }
+}
+
+/// Runs a metric's own code; a panic in it is an error of the metric.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, MetricResult> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+        .map_err(|panic| MetricResult::error(format!("the metric panicked: {}", panic_text(&*panic))))
+}
+
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "no message".to_owned(),
+    }
+}

@@ -1,0 +1,205 @@
+//! Playing the users: running user agents in their session and carrying their answers over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{FuturesOrdered, StreamExt};
+use rehearsal_agent::{AgentRef, DirectPort, Flow, RunError, Session, run_at};
+use rehearsal_core::{
+    Content, Decision, Failure, InvocationId, PendingCall, Phase, Player, Schema, StatePatch, ToolOutcome, elapsed,
+};
+use serde_json::Value;
+
+use crate::bridge::main_changes;
+use crate::casting::pretty;
+use crate::{Bridge, Case, YieldInfo};
+
+/// Answers a loop yield, or makes up the opening message.
+pub(crate) async fn answer_loop(
+    case: &Case,
+    main: &mut Session,
+    users: &mut Session,
+    invocation: Option<InvocationId>,
+) -> Result<(), Stop> {
+    let agent = case.users.for_loop.as_ref().ok_or_else(|| Stop::Failed(missing_loop_user()))?;
+    let waiting = YieldInfo::Loop { invocation };
+    let path = path(main, format_args!("{}", agent.name()));
+    let answer = play(case, main, users, agent, &waiting, path).await?;
+    let text = match answer.response {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    for patch in answer.changes {
+        main.change(patch)?;
+    }
+    main.say(Content::user(text), Some(answer.decision))?;
+    main.commit().await?;
+    Ok(())
+}
+
+/// Answers all calls of a tool yield, side by side.
+pub(crate) async fn answer_tools(
+    case: &Case,
+    main: &mut Session,
+    users: &mut Session,
+    calls: &[PendingCall],
+) -> Result<(), Stop> {
+    let mut agents = Vec::new();
+    for pending in calls {
+        let agent = case.users.for_tools.get(&pending.tool);
+        agents.push(agent.ok_or_else(|| Stop::Failed(missing_tool_user(pending)))?);
+    }
+    let upto = users.ledger().events().len();
+    let mut playing = FuturesOrdered::new();
+    for (index, (pending, agent)) in calls.iter().zip(agents).enumerate() {
+        let path = path(main, format_args!("{index}-{}", agent.name()));
+        let mut branch = users.branch(upto, &path);
+        let main = &*main;
+        playing.push_back(async move {
+            let waiting = YieldInfo::from(pending);
+            let answer = play(case, main, &mut branch, agent, &waiting, path).await;
+            let answer = answer.and_then(|answer| check_output(pending, agent, answer).map_err(Stop::Failed));
+            (branch, answer)
+        });
+    }
+    let mut answers = Vec::new();
+    let mut stopped = None;
+    while let Some((branch, answer)) = playing.next().await {
+        users.join(branch)?;
+        match answer {
+            Ok(answer) => answers.push(answer),
+            Err(stop) => {
+                stopped = Some(stop);
+                break;
+            }
+        }
+    }
+    drop(playing);
+    if let Some(stop) = stopped {
+        return Err(stop);
+    }
+    for (pending, answer) in calls.iter().zip(answers) {
+        main.answer(&pending.call, ToolOutcome::Output(answer.response), answer.changes, Some(answer.decision))?;
+    }
+    main.commit().await?;
+    Ok(())
+}
+
+/// Why the users' side came to a stop.
+pub(crate) enum Stop {
+    /// A user agent failed, or there is none.
+    Failed(Failure),
+    /// The engine failed.
+    Broken(RunError),
+}
+
+impl From<RunError> for Stop {
+    fn from(error: RunError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+/// What a user agent gave.
+struct UserAnswer {
+    response: Value,
+    changes: Vec<StatePatch>,
+    decision: Decision,
+}
+
+async fn play(
+    case: &Case,
+    main: &Session,
+    users: &mut Session,
+    agent: &AgentRef,
+    waiting: &YieldInfo,
+    path: InvocationId,
+) -> Result<UserAnswer, Stop> {
+    let clock = main.around().clock.clone();
+    let began = clock.now();
+    let work = play_untimed(&*case.bridge, main, users, agent, waiting, &path);
+    let response = match tokio::time::timeout(case.user_timeout, work).await {
+        Ok(response) => response.map_err(|(kind, why)| Stop::Failed(failure(agent, kind, &why)))?,
+        Err(_) => return Err(Stop::Failed(timed_out(agent, case.user_timeout))),
+    };
+    let changes = main_changes(users.ledger(), &path).cloned().collect();
+    let by = if agent.kind() == "step" { Player::Script } else { Player::Agent };
+    let micros = u64::try_from(elapsed(began, clock.now()).as_micros()).unwrap_or(u64::MAX);
+    Ok(UserAnswer { response, changes, decision: Decision { by, name: Some(agent.name().clone()), micros } })
+}
+
+async fn play_untimed(
+    bridge: &dyn Bridge,
+    main: &Session,
+    users: &mut Session,
+    agent: &AgentRef,
+    waiting: &YieldInfo,
+    path: &InvocationId,
+) -> Result<Value, (&'static str, String)> {
+    let bridge_failed = |why| ("bridge", why);
+    let prompt = bridge.format_prompt(main.ledger(), waiting).await.map_err(bridge_failed)?;
+    let ran = async {
+        users.say_to(path.clone(), Content::user(prompt))?;
+        run_at(path.clone(), agent, users, &DirectPort).await
+    };
+    match ran.await {
+        Ok(Flow::Done(done)) => {
+            bridge.format_response(done.output, users.ledger(), waiting).await.map_err(bridge_failed)
+        }
+        Ok(Flow::Waiting(_)) => Err(("user_agent_yielded", "it waits for somebody, but it has to answer".to_owned())),
+        Err(error) => Err(("user_agent", error.failure(Phase::UserAgent).message)),
+    }
+}
+
+/// Where in the users' session the answer to the present yield is played.
+fn path(main: &Session, step: std::fmt::Arguments<'_>) -> InvocationId {
+    InvocationId::new(format!("{}/{step}", main.ledger().turns()))
+}
+
+fn check_output(pending: &PendingCall, agent: &AgentRef, answer: UserAnswer) -> Result<UserAnswer, Failure> {
+    let Some(schema) = &pending.output_schema else { return Ok(answer) };
+    let problem = match Schema::new(schema.clone()).check(&answer.response) {
+        Ok(violations) if violations.is_empty() => return Ok(answer),
+        Ok(violations) => violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        Err(error) => error.to_string(),
+    };
+    let why = format!(
+        "its answer does not satisfy the output schema of tool `{}`: {problem}\n\nIt answered:\n  {}",
+        pending.tool,
+        pretty(&answer.response),
+    );
+    Err(failure(agent, "invalid_tool_result", &why))
+}
+
+fn failure(agent: &AgentRef, kind: &str, why: &str) -> Failure {
+    let message = format!("user agent `{}` failed: {why}", agent.name());
+    Failure { phase: Phase::UserAgent, kind: kind.to_owned(), message }
+}
+
+fn timed_out(agent: &AgentRef, limit: Duration) -> Failure {
+    let why = format!("it gave no answer within {limit:?}\n\nhint: `.user_timeout(…)` on the case allows more");
+    failure(agent, "timeout", &why)
+}
+
+fn missing_loop_user() -> Failure {
+    let message = "the agent waits for the next user message, but no user agent was provided
+
+Add a user agent for the loop:
+  .loop_user(LlmAgent::new(\"user\", model).instruction(\"…\"))"
+        .to_owned();
+    Failure { phase: Phase::UserAgent, kind: "missing_user_agent".to_owned(), message }
+}
+
+fn missing_tool_user(pending: &PendingCall) -> Failure {
+    let tool: &Arc<str> = &pending.tool;
+    let args = pretty(&Value::Object((*pending.args).clone()));
+    let message = format!(
+        "tool `{tool}` yielded, but no user agent was provided for it
+
+Add a user agent for this tool:
+  .tool_user(\"{tool}\", LlmAgent::new(\"{tool}_user\", model).instruction(\"…\"))
+
+It yielded with:
+  {args}"
+    );
+    Failure { phase: Phase::UserAgent, kind: "missing_user_agent".to_owned(), message }
+}
