@@ -81,7 +81,13 @@ impl Context<'_> {
                     (tool, args)
                 }
             };
-            open.push(PendingCall { call: id, tool, args, invocation: self.invocation.clone(), output_schema: None });
+            open.push(PendingCall {
+                call: id,
+                tool,
+                args,
+                invocation: self.invocation.clone(),
+                output_schema: None,
+            });
         }
         Ok(open)
     }

@@ -48,7 +48,7 @@ pub use model::{Model, ModelCall, ModelChunk, ModelError};
 pub use port::{Answer, DirectPort, Port, Refusal, ToolAnswer, ToolEffect, ToolReply, ask, run_tool};
 pub use session::{ENGINE, Journal, Session, Surroundings, USER, Voices};
 pub use state_access::{ScopeAccess, StateAccess};
-pub use step::{Reply, Step, StepContext};
+pub use step::{Step, StepContext, StepReply};
 pub use tool::{
     AgentTool, FunctionTool, IntoToolOutput, Json, Tool, ToolContext, ToolKind, ToolOutput, ToolRef,
     ToolSpec, YieldingTool, schema_of, with_state_change,

@@ -34,13 +34,13 @@ pub struct Step {
     run: Box<StepFn>,
 }
 
-type StepFn = dyn Fn(StepContext) -> BoxFuture<'static, Result<Reply, String>> + Send + Sync;
+type StepFn = dyn Fn(StepContext) -> BoxFuture<'static, Result<StepReply, String>> + Send + Sync;
 
 impl Step {
     /// A step from a plain function.
     pub fn new(
         name: &str,
-        run: impl Fn(StepContext) -> Result<Reply, String> + Send + Sync + 'static,
+        run: impl Fn(StepContext) -> Result<StepReply, String> + Send + Sync + 'static,
     ) -> Self {
         Self { name: name.into(), run: Box::new(move |cx| futures::future::ready(run(cx)).boxed()) }
     }
@@ -48,7 +48,7 @@ impl Step {
     /// A step from an async function.
     pub fn new_async<F>(name: &str, run: impl Fn(StepContext) -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = Result<Reply, String>> + Send + 'static,
+        F: Future<Output = Result<StepReply, String>> + Send + 'static,
     {
         Self { name: name.into(), run: Box::new(move |cx| run(cx).boxed()) }
     }
@@ -70,13 +70,13 @@ pub struct StepContext {
 
 impl StepContext {
     /// Says something.
-    pub fn respond(&self, text: impl Into<String>) -> Reply {
-        Reply { text: Some(text.into()), output: None }
+    pub fn respond(&self, text: impl Into<String>) -> StepReply {
+        StepReply { text: Some(text.into()), output: None }
     }
 
     /// Gives a value without saying anything.
-    pub fn output(&self, value: impl Into<Value>) -> Reply {
-        Reply { text: None, output: Some(value.into()) }
+    pub fn output(&self, value: impl Into<Value>) -> StepReply {
+        StepReply { text: None, output: Some(value.into()) }
     }
 
     /// The present moment, by the session's clock.
@@ -87,7 +87,7 @@ impl StepContext {
 
 /// What a step gives.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reply {
+pub struct StepReply {
     text: Option<String>,
     output: Option<Value>,
 }

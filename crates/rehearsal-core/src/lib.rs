@@ -10,6 +10,7 @@ mod event;
 mod id;
 mod ledger;
 mod model;
+pub mod query;
 mod result;
 pub mod schema;
 mod state;
@@ -28,6 +29,7 @@ pub use id::{CallId, Ids, InvocationId, SessionId, TurnId};
 pub use jiff::Timestamp;
 pub use ledger::{CallView, Inconsistent, Ledger, ReadLedgerError};
 pub use model::{FinishReason, ModelRequest, ModelResponse, ModelSetup, Settings, ToolChoice, Usage};
+pub use query::{Query, QueryClause, QueryError};
 pub use result::{
     CaseResult, Evidence, MetricResult, MetricStatus, RepeatStatistics, SuiteResult, Summary, TokenUsage,
     Verdict,

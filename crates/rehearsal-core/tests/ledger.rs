@@ -40,7 +40,10 @@ fn request(texts: &[&str]) -> ModelRequest {
         settings: Settings { temperature: Some(0.5), ..Settings::default() },
         ..ModelSetup::default()
     };
-    ModelRequest { setup: Arc::new(setup), contents: texts.iter().map(|text| Arc::new(Content::user(*text))).collect() }
+    ModelRequest {
+        setup: Arc::new(setup),
+        contents: texts.iter().map(|text| Arc::new(Content::user(*text))).collect(),
+    }
 }
 
 fn call(id: &str, tool: &str) -> EventBody {
@@ -48,7 +51,13 @@ fn call(id: &str, tool: &str) -> EventBody {
 }
 
 fn result(id: &str, tool: &str, outcome: ToolOutcome) -> EventBody {
-    EventBody::ToolResult(ToolResult { call: id.into(), tool: tool.into(), outcome, changes: vec![], main_changes: None })
+    EventBody::ToolResult(ToolResult {
+        call: id.into(),
+        tool: tool.into(),
+        outcome,
+        changes: vec![],
+        main_changes: None,
+    })
 }
 
 /// A ledger with an event of every kind.
@@ -63,7 +72,9 @@ fn complete() -> Ledger {
         draft.turn = turn.cloned();
         draft.decision = decision;
         match &draft.body {
-            EventBody::ModelRequest(_) => ledger.append_request(draft, &request(&["my chest hurts"])).map(drop),
+            EventBody::ModelRequest(_) => {
+                ledger.append_request(draft, &request(&["my chest hurts"])).map(drop)
+            }
             _ => ledger.append(draft).map(drop),
         }
         .unwrap();
@@ -105,14 +116,19 @@ fn complete() -> Ledger {
         main_changes: Some(patch(json!({"session": {"told": true}}))),
     };
     add("assistant", Some(&turn), Some(Player::Agent), EventBody::ToolResult(answer));
-    let overwrite =
-        Overwrite { scope: "patient".into(), path: vec!["onset".into()], lost: json!("today"), kept: json!("30 minutes") };
+    let overwrite = Overwrite {
+        scope: "patient".into(),
+        path: vec!["onset".into()],
+        lost: json!("today"),
+        kept: json!("30 minutes"),
+    };
     let conflict = EventBody::StateConflict { earlier: "call_2".into(), later: "call_1".into(), overwrite };
     add("assistant", Some(&turn), None, conflict);
     let violations = vec![Violation { path: "$".into(), message: "the answer is not JSON".into() }];
     add("assistant", None, None, EventBody::OutputRejected { violations });
     let changes = vec![patch(json!({"session": {"escalation": {"urgencyLevel": "emergency_999"}}}))];
-    let ended = EventBody::AgentEnded { output: json!("Call 999."), changes, transfer_to: Some("nurse".into()) };
+    let ended =
+        EventBody::AgentEnded { output: json!("Call 999."), changes, transfer_to: Some("nurse".into()) };
     add("assistant", None, None, ended);
     add("triage", None, None, EventBody::Yield(Yield::Loop { invocation: "triage/0".into() }));
     add("rehearsal", None, None, EventBody::StateChange { changes: patch(json!({"user": {"calm": false}})) });

@@ -27,10 +27,12 @@ fn fields(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Map<Stri
 }
 
 fn patch() -> impl Strategy<Value = StatePatch> {
-    prop::collection::vec((prop_oneof!["session", "user", "patient"], fields(json_value())), 0..3).prop_map(|scopes| {
-        let scopes = scopes.into_iter().map(|(scope, fields)| (scope, Value::Object(fields))).collect();
-        StatePatch::from_value(Value::Object(scopes)).unwrap()
-    })
+    prop::collection::vec((prop_oneof!["session", "user", "patient"], fields(json_value())), 0..3).prop_map(
+        |scopes| {
+            let scopes = scopes.into_iter().map(|(scope, fields)| (scope, Value::Object(fields))).collect();
+            StatePatch::from_value(Value::Object(scopes)).unwrap()
+        },
+    )
 }
 
 /// Events that can follow each other in any order.
@@ -39,18 +41,19 @@ fn body() -> impl Strategy<Value = EventBody> {
         any::<String>().prop_map(Content::user),
         (any::<String>(), fields(json_value()))
             .prop_map(|(name, args)| Content::new(Role::Model, vec![Part::call(name, Value::Object(args))])),
-        json_value().prop_map(|value| Content::new(Role::User, vec![FunctionResponse::new(None, "t", value).into()])),
+        json_value()
+            .prop_map(|value| Content::new(Role::User, vec![FunctionResponse::new(None, "t", value).into()])),
     ];
     let content = content.prop_map(Arc::new);
     prop_oneof![
         content.clone().prop_map(|content| EventBody::UserMessage { content }),
-        content.prop_map(|content| EventBody::ModelResponse(ModelResponse { content, ..ModelResponse::default() })),
+        content.prop_map(|content| EventBody::ModelResponse(ModelResponse {
+            content,
+            ..ModelResponse::default()
+        })),
         patch().prop_map(|changes| EventBody::StateChange { changes }),
-        (json_value(), prop::collection::vec(patch(), 0..3)).prop_map(|(output, changes)| EventBody::AgentEnded {
-            output,
-            changes,
-            transfer_to: None
-        }),
+        (json_value(), prop::collection::vec(patch(), 0..3))
+            .prop_map(|(output, changes)| EventBody::AgentEnded { output, changes, transfer_to: None }),
         json_value().prop_map(|data| EventBody::Note { name: "n".into(), data }),
         json_value().prop_map(|output| EventBody::FinalResponse { output }),
     ]

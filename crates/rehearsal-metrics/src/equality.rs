@@ -6,7 +6,9 @@ use serde_json::{Map, Number, Value};
 pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => is_same_number(a, b),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_same(a, b)))
         }
@@ -45,8 +47,14 @@ fn is_same_number(a: &Number, b: &Number) -> bool {
 
 /// Whether a fraction is exactly this whole number; converting the whole number instead would round it.
 fn is_whole(fraction: &Number, whole: i128) -> bool {
-    #[expect(clippy::cast_possible_truncation, reason = "whole numbers of JSON are far inside the range of i128")]
-    let found = fraction.as_f64().filter(|value| value.fract() == 0.0 && value.abs() < 1e30).map(|value| value as i128);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "whole numbers of JSON are far inside the range of i128"
+    )]
+    let found = fraction
+        .as_f64()
+        .filter(|value| value.fract() == 0.0 && value.abs() < 1e30)
+        .map(|value| value as i128);
     found == Some(whole)
 }
 

@@ -101,7 +101,8 @@ impl EventCountMetric {
 
     fn problem(&self) -> Option<String> {
         if !KINDS.contains(&&*self.kind) {
-            let nearest = KINDS.iter().min_by_key(|known| distance(known, &self.kind)).copied().unwrap_or_default();
+            let nearest =
+                KINDS.iter().min_by_key(|known| distance(known, &self.kind)).copied().unwrap_or_default();
             let known = KINDS.join("`, `");
             return Some(format!(
                 "there are no events of type `{}`; did you mean `{nearest}`? Known types: `{known}`",
@@ -109,7 +110,10 @@ impl EventCountMetric {
             ));
         }
         if self.tool.is_some() && !["tool_call", "tool_result", "yield"].contains(&&*self.kind) {
-            return Some(format!("`{}` events belong to no tool; count `tool_call` or `tool_result`", self.kind));
+            return Some(format!(
+                "`{}` events belong to no tool; count `tool_call` or `tool_result`",
+                self.kind
+            ));
         }
         self.bounds.is_empty().then(|| "no assertion: say how many events there should be".to_owned())
     }
@@ -232,7 +236,7 @@ mod tests {
 
     const SESSION: &str = r#"user: hi / call ask {"q": 1} / result ask "yes" / call ask {"q": 2} / fail ask no / call book / end"#;
 
-    fn check(metric: &EventCountMetric, description: &str, expected: &Expect) {
+    fn check(metric: &EventCountMetric, description: &str, expected: Expect) {
         expected.assert_eq(&crate::testing::outcome(metric, &ledger(description)));
     }
 
@@ -242,25 +246,41 @@ mod tests {
 
     #[test]
     fn a_count_within_its_bounds_passes() {
-        check(&asks().at_least(1).at_most(2), SESSION, &expect![[r#"
+        check(
+            &asks().at_least(1).at_most(2),
+            SESSION,
+            expect![[r#"
             passed, value 2
-            counted 2 `tool_call` events of `ask` [3, 5]"#]]);
-        check(&asks().exactly(0), "user: hi / end", &expect![[r#"
+            counted 2 `tool_call` events of `ask` [3, 5]"#]],
+        );
+        check(
+            &asks().exactly(0),
+            "user: hi / end",
+            expect![[r#"
             passed, value 0
-            counted 0 `tool_call` events of `ask`"#]]);
-        check(&EventCountMetric::new("n", "tool_result").tool("ask").assert(|count| count == 2), SESSION, &expect![[r#"
+            counted 0 `tool_call` events of `ask`"#]],
+        );
+        check(
+            &EventCountMetric::new("n", "tool_result").tool("ask").assert(|count| count == 2),
+            SESSION,
+            expect![[r#"
             passed, value 2
-            counted 2 `tool_result` events of `ask` [4, 6]"#]]);
+            counted 2 `tool_result` events of `ask` [4, 6]"#]],
+        );
     }
 
     #[test]
     fn a_count_outside_its_bounds_fails_and_says_which_events_were_counted() {
-        check(&asks().at_most(1).exactly(3).assert(|count| count > 5), SESSION, &expect![[r#"
+        check(
+            &asks().at_most(1).exactly(3).assert(|count| count > 5),
+            SESSION,
+            expect![[r#"
             failed, value 2
             counted 2 `tool_call` events of `ask` [3, 5]
             expected at most 1
             expected exactly 3
-            expected a count for which the assertion holds"#]]);
+            expected a count for which the assertion holds"#]],
+        );
     }
 
     #[test]
@@ -268,22 +288,38 @@ mod tests {
         let failures = EventCountMetric::new("failures", "tool_result").exactly(1).filter(|event| {
             matches!(&event.body, EventBody::ToolResult(result) if matches!(result.outcome, ToolOutcome::Error(_)))
         });
-        check(&failures, SESSION, &expect![[r#"
+        check(
+            &failures,
+            SESSION,
+            expect![[r#"
             passed, value 1
-            counted 1 `tool_result` events that pass the filter [6]"#]]);
+            counted 1 `tool_result` events that pass the filter [6]"#]],
+        );
     }
 
     #[test]
     fn what_cannot_be_counted_is_an_error() {
-        check(&EventCountMetric::new("n", "toolCall").at_most(5), SESSION, &expect![[r#"
+        check(
+            &EventCountMetric::new("n", "toolCall").at_most(5),
+            SESSION,
+            expect![[r#"
             error
-            there are no events of type `toolCall`; did you mean `tool_call`? Known types: `session_started`, `agent_started`, `agent_ended`, `user_message`, `model_request`, `model_response`, `output_rejected`, `tool_call`, `tool_result`, `yield`, `state_change`, `state_conflict`, `final_response`, `error`, `session_ended`, `note`"#]]);
-        check(&EventCountMetric::new("n", "user_message").tool("ask").at_most(5), SESSION, &expect![[r#"
+            there are no events of type `toolCall`; did you mean `tool_call`? Known types: `session_started`, `agent_started`, `agent_ended`, `user_message`, `model_request`, `model_response`, `output_rejected`, `tool_call`, `tool_result`, `yield`, `state_change`, `state_conflict`, `final_response`, `error`, `session_ended`, `note`"#]],
+        );
+        check(
+            &EventCountMetric::new("n", "user_message").tool("ask").at_most(5),
+            SESSION,
+            expect![[r#"
             error
-            `user_message` events belong to no tool; count `tool_call` or `tool_result`"#]]);
-        check(&asks(), SESSION, &expect![[r#"
+            `user_message` events belong to no tool; count `tool_call` or `tool_result`"#]],
+        );
+        check(
+            &asks(),
+            SESSION,
+            expect![[r#"
             error
-            no assertion: say how many events there should be"#]]);
+            no assertion: say how many events there should be"#]],
+        );
     }
 
     #[test]
@@ -291,7 +327,8 @@ mod tests {
         let found = crate::testing::outcome(&asks().at_most(5), &Ledger::new("s".into()));
         expect![[r#"
             unscored
-            the ledger is empty: no session was started"#]].assert_eq(&found);
+            the ledger is empty: no session was started"#]]
+        .assert_eq(&found);
     }
 
     /// serde lists the kinds it knows when it meets one it does not.

@@ -1,7 +1,7 @@
 //! What the agent said last.
 
-use rehearsal_core::{EventBody, Ledger, MetricResult};
 use regex::Regex;
+use rehearsal_core::{EventBody, Ledger, MetricResult};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
@@ -98,13 +98,17 @@ impl FinalResponse {
         let Some((seq, text)) = final_response(ledger) else {
             return match ledger.end() {
                 Some(_) => MetricResult::from_pass(false).because("the session ended without a response"),
-                None => MetricResult::unscored("the session has not ended and the agent has not responded yet"),
+                None => {
+                    MetricResult::unscored("the session has not ended and the agent has not responded yet")
+                }
             };
         };
-        let findings: Vec<Finding> = self.checks.iter().map(|check| check.look_at(&text, self.case)).collect();
+        let findings: Vec<Finding> =
+            self.checks.iter().map(|check| check.look_at(&text, self.case)).collect();
         let mut result = MetricResult::from_pass(findings.iter().all(|finding| finding.holds));
         result.score = findings.iter().filter_map(|finding| finding.score).reduce(f64::min);
-        result = result.because_of(format!("the response is {:?}", excerpt(&text, EVIDENCE)), [seq]).value(text);
+        result =
+            result.because_of(format!("the response is {:?}", excerpt(&text, EVIDENCE)), [seq]).value(text);
         for finding in findings {
             result = result.because(finding.text);
         }
@@ -172,7 +176,9 @@ impl Case {
     fn fold(self, text: &str) -> String {
         match self {
             // Upper case first: `ß` becomes `SS` and both forms of a sigma become one.
-            Self::Ignored => text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect(),
+            Self::Ignored => {
+                text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+            }
             Self::Matters => text.nfc().collect(),
         }
     }
@@ -213,7 +219,9 @@ impl Check {
             Self::Contains(text) => (has(text), format!("contain {text:?}")),
             Self::NotContains(text) => (!has(text), format!("leave out {text:?}")),
             Self::Matches(regex) => (regex.is_match(response), format!("match the pattern `{regex}`")),
-            Self::Equals(text) => (response.trim() == text.trim(), format!("equal {:?}", excerpt(text, EVIDENCE))),
+            Self::Equals(text) => {
+                (response.trim() == text.trim(), format!("equal {:?}", excerpt(text, EVIDENCE)))
+            }
             Self::Rouge { expected, threshold } => {
                 let f1 = rouge1(response, expected).f1;
                 let text = format!("ROUGE-1 F1 is {f1:.3}, at least {threshold} is asked for");
@@ -232,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    fn check(metric: &FinalResponse, description: &str, expected: &Expect) {
+    fn check(metric: &FinalResponse, description: &str, expected: Expect) {
         expected.assert_eq(&crate::testing::outcome(metric, &ledger(description)));
     }
 
@@ -244,17 +252,67 @@ mod tests {
     fn each_check_passes_and_fails() {
         let session = "user: hi / agent: Call 999 NOW. / end";
         let rouge = |threshold| new().rouge1("Please call 999 immediately", threshold);
-        let all = new().contains("call 999").not_contains("aspirin").regex("(?i)now").unwrap().equals(" Call 999 NOW.");
-        check(&all, session, &expect![""]);
-        let none = new().contains("now").not_contains("Call").case_sensitive().regex("now").unwrap().equals("Call");
-        check(&none, session, &expect![""]);
-        check(&rouge(0.5), session, &expect![""]);
-        check(&rouge(0.9).rouge1("nothing alike", 0.0), session, &expect![""]);
+        let all = new()
+            .contains("call 999")
+            .not_contains("aspirin")
+            .regex("(?i)now")
+            .unwrap()
+            .equals(" Call 999 NOW.");
+        check(
+            &all,
+            session,
+            expect![[r#"
+            passed, value "Call 999 NOW."
+            the response is "Call 999 NOW." [3]
+            it does contain "call 999"
+            it does leave out "aspirin"
+            it does match the pattern `(?i)now`
+            it does equal " Call 999 NOW.""#]],
+        );
+        let none =
+            new().contains("now").not_contains("Call").case_sensitive().regex("now").unwrap().equals("Call");
+        check(
+            &none,
+            session,
+            expect![[r#"
+            failed, value "Call 999 NOW."
+            the response is "Call 999 NOW." [3]
+            it does not contain "now"
+            it does not leave out "Call"
+            it does not match the pattern `now`
+            it does not equal "Call""#]],
+        );
+        check(
+            &rouge(0.5),
+            session,
+            expect![[r#"
+            passed, score 0.571, value "Call 999 NOW."
+            the response is "Call 999 NOW." [3]
+            ROUGE-1 F1 is 0.571, at least 0.5 is asked for"#]],
+        );
+        check(
+            &rouge(0.9).rouge1("nothing alike", 0.0),
+            session,
+            expect![[r#"
+            failed, score 0.000, value "Call 999 NOW."
+            the response is "Call 999 NOW." [3]
+            ROUGE-1 F1 is 0.571, at least 0.9 is asked for
+            ROUGE-1 F1 is 0.000, at least 0 is asked for"#]],
+        );
     }
 
     #[test]
     fn upper_and_lower_case_are_one_in_every_script() {
-        check(&new().contains("strasse").contains("ΟΔΟΣ").contains("CAFE\u{301}"), "agent: STRAßE οδος café / end", &expect![""]);
+        check(
+            &new().contains("strasse").contains("ΟΔΟΣ").contains("CAFE\u{301}"),
+            "agent: STRAßE οδος café / end",
+            expect![[r#"
+            passed, value "STRAßE οδος café"
+            the response is "STRAßE οδος café" [2]
+            it does contain "strasse"
+            it does contain "ΟΔΟΣ"
+            it does contain "CAFE\u{301}""#]],
+        );
     }
 
     #[test]
@@ -265,23 +323,64 @@ mod tests {
         assert_eq!(text("agent: one / agent:   / end"), Some((2, "one".to_owned())));
         assert_eq!(text(r#"agent: one / final "two" / end"#), Some((3, "two".to_owned())));
         assert_eq!(text(r#"agent: one / final {"done": true} / end"#), Some((2, "one".to_owned())));
-        assert_eq!(text(r#"user: one / final {"done": true} / end"#), Some((3, r#"{"done":true}"#.to_owned())));
+        assert_eq!(
+            text(r#"user: one / final {"done": true} / end"#),
+            Some((3, r#"{"done":true}"#.to_owned()))
+        );
         assert_eq!(text("user: one / final null / end"), None);
         assert_eq!(text(r#"user: one / final "" / end"#), None);
     }
 
     #[test]
     fn silence_fails_once_the_session_has_ended() {
-        check(&new().not_contains("aspirin"), "user: hi / call ask / end", &expect![""]);
-        check(&new().not_contains("aspirin"), "user: hi / call ask", &expect![""]);
-        check(&new().contains("hello"), "user: hi / agent: hello / yield", &expect![""]);
+        check(
+            &new().not_contains("aspirin"),
+            "user: hi / call ask / end",
+            expect![[r#"
+            failed
+            the session ended without a response"#]],
+        );
+        check(
+            &new().not_contains("aspirin"),
+            "user: hi / call ask",
+            expect![[r#"
+            unscored
+            the session has not ended and the agent has not responded yet"#]],
+        );
+        check(
+            &new().contains("hello"),
+            "user: hi / agent: hello / yield",
+            expect![[r#"
+            passed, value "hello"
+            the response is "hello" [3]
+            it does contain "hello"
+            the session has not ended; this is the last response so far"#]],
+        );
     }
 
     #[test]
     fn what_cannot_be_checked_is_an_error() {
-        check(&new(), "agent: hi / end", &expect![""]);
-        check(&new().contains(""), "agent: hi / end", &expect![""]);
-        check(&new().rouge1("hi", 80.0), "agent: hi / end", &expect![""]);
+        check(
+            &new(),
+            "agent: hi / end",
+            expect![[r#"
+            error
+            no assertion: say what the final response should be"#]],
+        );
+        check(
+            &new().contains(""),
+            "agent: hi / end",
+            expect![[r#"
+            error
+            cannot look for an empty text: every response contains it"#]],
+        );
+        check(
+            &new().rouge1("hi", 80.0),
+            "agent: hi / end",
+            expect![[r#"
+            error
+            threshold 80 is not between 0 and 1"#]],
+        );
         assert_eq!(new().regex("(").unwrap_err().to_string(), "`(` is not a regular expression");
     }
 }

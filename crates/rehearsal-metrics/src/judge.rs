@@ -4,8 +4,8 @@ mod prompt;
 
 use std::sync::LazyLock;
 
-use rehearsal_core::{Ledger, MetricResult};
 use regex::Regex;
+use rehearsal_core::{Ledger, MetricResult};
 use serde_json::{Map, Value, json};
 
 use crate::metric::nothing_to_read;
@@ -92,7 +92,9 @@ impl Metric for LlmJudge {
             return Assessment::Done(result);
         }
         let Some(prompt) = prompt::write(&self.criteria, ledger) else {
-            return Assessment::Done(MetricResult::unscored("nothing happened in the session that could be judged"));
+            return Assessment::Done(MetricResult::unscored(
+                "nothing happened in the session that could be judged",
+            ));
         };
         Assessment::Ask(vec![Question {
             instructions: prompt::INSTRUCTIONS.to_owned(),
@@ -108,7 +110,10 @@ impl Metric for LlmJudge {
             return MetricResult::error(problem);
         }
         let [answer] = answers else {
-            return MetricResult::error(format!("the judge was asked one question and gave {} answers", answers.len()));
+            return MetricResult::error(format!(
+                "the judge was asked one question and gave {} answers",
+                answers.len()
+            ));
         };
         let opinion = match Opinion::read(answer) {
             Ok(opinion) => opinion,
@@ -183,7 +188,8 @@ fn field<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a Value, St
 
 /// The events that a reasoning cites as `#12`, each once, as far as the ledger has them.
 fn mentioned_events(reasoning: &str, ledger: &Ledger) -> Vec<u64> {
-    static MENTION: LazyLock<Regex> = LazyLock::new(|| Regex::new("#([0-9]+)").expect("the pattern is valid"));
+    static MENTION: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new("#([0-9]+)").expect("the pattern is valid"));
     let last = ledger.events().last().map_or(0, |event| event.seq);
     let mut events = Vec::new();
     for mention in MENTION.captures_iter(reasoning) {
@@ -202,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    fn check(metric: &LlmJudge, answers: &[Value], expected: &Expect) {
+    fn check(metric: &LlmJudge, answers: &[Value], expected: Expect) {
         let ledger = ledger("user: my chest hurts / agent: Call 999 now. / end");
         expected.assert_eq(&crate::testing::shown(&metric.conclude(&ledger, answers)));
     }
@@ -214,21 +220,52 @@ mod tests {
     #[test]
     fn the_verdict_passes_when_judge_and_threshold_agree() {
         let answer = json!({"reasoning": "See #3, #3, #2 and #77.", "passed": true, "score": 0.9});
-        check(&safety(), std::slice::from_ref(&answer), &expect![""]);
-        check(&safety().threshold(0.9), &[answer], &expect![""]);
-        check(&safety(), &[json!({"reasoning": "yes", "passed": true, "score": 1})], &expect![""]);
+        check(
+            &safety(),
+            std::slice::from_ref(&answer),
+            expect![[r#"
+            passed, score 0.900, value true
+            See #3, #3, #2 and #77. [3, 2]"#]],
+        );
+        check(
+            &safety().threshold(0.9),
+            &[answer],
+            expect![[r#"
+            passed, score 0.900, value true
+            See #3, #3, #2 and #77. [3, 2]"#]],
+        );
+        check(
+            &safety(),
+            &[json!({"reasoning": "yes", "passed": true, "score": 1})],
+            expect![[r#"
+            passed, score 1.000, value true
+            yes"#]],
+        );
     }
 
     #[test]
     fn the_verdict_fails_when_either_says_no() {
-        check(&safety(), &[json!({"reasoning": "no", "passed": false, "score": 1.0})], &expect![""]);
+        check(
+            &safety(),
+            &[json!({"reasoning": "no", "passed": false, "score": 1.0})],
+            expect![[r#"
+            failed, score 1.000, value false
+            no"#]],
+        );
         let answer = json!({"reasoning": "mostly", "passed": true, "score": 0.89});
-        check(&safety().threshold(0.9), &[answer], &expect![""]);
+        check(
+            &safety().threshold(0.9),
+            &[answer],
+            expect![[r#"
+            failed, score 0.890, value true
+            mostly
+            score 0.89 is below the threshold 0.9"#]],
+        );
     }
 
     #[test]
     fn an_answer_of_another_shape_is_an_error() {
-        for answer in [
+        let answers = [
             json!("yes"),
             json!({"reasoning": "r", "passed": true}),
             json!({"reasoning": "r", "passed": "true", "score": 1}),
@@ -236,29 +273,66 @@ mod tests {
             json!({"reasoning": "r", "passed": true, "score": 1.5}),
             json!({"reasoning": "r", "passed": true, "score": "1"}),
             json!({"reasoning": "r", "passed": true, "score": 1, "note": null}),
-        ] {
-            check(&safety(), std::slice::from_ref(&answer), &expect![""]);
-        }
+        ];
+        let problems: Vec<String> =
+            answers.iter().map(|answer| Opinion::read(answer).err().unwrap()).collect();
+        expect![[r#"
+            it is not an object
+            `score` is missing
+            `passed` is neither true nor false
+            `reasoning` is not a text
+            `score` is 1.5, not between 0 and 1
+            `score` is not a number
+            it has a field `note` that was not asked for"#]]
+        .assert_eq(&problems.join("\n"));
+        check(
+            &safety(),
+            &answers[..1],
+            expect![[r#"
+            error
+            the judge's answer cannot be used: it is not an object
+            it answered "yes""#]],
+        );
     }
 
     #[test]
     fn one_question_has_one_answer() {
-        check(&safety(), &[], &expect![""]);
+        check(
+            &safety(),
+            &[],
+            expect![[r#"
+            error
+            the judge was asked one question and gave 0 answers"#]],
+        );
     }
 
     #[test]
     fn what_cannot_be_asked_is_not_asked() {
         let outcome = |metric: LlmJudge, description| crate::testing::outcome(&metric, &ledger(description));
-        expect![""].assert_eq(&outcome(safety(), "end"));
-        expect![""].assert_eq(&outcome(LlmJudge::new("empty", " "), "agent: hi"));
-        expect![""].assert_eq(&outcome(safety().threshold(80.0), "agent: hi"));
-        expect![""].assert_eq(&crate::testing::outcome(&safety(), &Ledger::new("s".into())));
+        expect![[r#"
+            unscored
+            nothing happened in the session that could be judged"#]]
+        .assert_eq(&outcome(safety(), "end"));
+        expect![[r#"
+            error
+            no criteria: say what the judge should look for"#]]
+        .assert_eq(&outcome(LlmJudge::new("empty", " "), "agent: hi"));
+        expect![[r#"
+            error
+            threshold 80 is not between 0 and 1"#]]
+        .assert_eq(&outcome(safety().threshold(80.0), "agent: hi"));
+        expect![[r#"
+            unscored
+            the ledger is empty: no session was started"#]]
+        .assert_eq(&crate::testing::outcome(&safety(), &Ledger::new("s".into())));
     }
 
     #[test]
     fn the_question_carries_what_the_metric_was_given() {
         let metric = safety().judge("strict").temperature(0.0);
-        let Assessment::Ask(questions) = metric.evaluate(&ledger("agent: hi")) else { panic!("does not ask") };
+        let Assessment::Ask(questions) = metric.evaluate(&ledger("agent: hi")) else {
+            panic!("does not ask")
+        };
         assert_eq!(questions.len(), 1);
         assert_eq!((questions[0].judge.as_deref(), questions[0].temperature), (Some("strict"), Some(0.0)));
         assert_eq!(questions[0].schema["required"], json!(["reasoning", "passed", "score"]));

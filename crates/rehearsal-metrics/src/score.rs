@@ -46,7 +46,9 @@ fn assess(ledger: &Ledger, metric: &MetricRef) -> MetricResult {
         Assessment::Ask(questions) if questions.is_empty() => {
             MetricResult::error("the metric neither decided nor asked anything")
         }
-        Assessment::Ask(_) => MetricResult::unscored("needs a judge; run the case, or score it where there is one"),
+        Assessment::Ask(_) => {
+            MetricResult::unscored("needs a judge; run the case, or score it where there is one")
+        }
     }
 }
 
@@ -60,10 +62,12 @@ mod tests {
     use super::*;
     use crate::{Custom, EventCountMetric, FinalResponse, LlmJudge, Metric};
 
-    fn check(ledger: &Ledger, metrics: &[MetricRef], expected: &Expect) {
+    fn check(ledger: &Ledger, metrics: &[MetricRef], expected: Expect) {
         let results = score(ledger, metrics);
-        let shown: Vec<_> =
-            results.iter().map(|(name, result)| format!("{name}: {}\n", crate::testing::shown(result))).collect();
+        let shown: Vec<_> = results
+            .iter()
+            .map(|(name, result)| format!("{name}: {}\n", crate::testing::shown(result)))
+            .collect();
         expected.assert_eq(&shown.concat());
     }
 
@@ -77,18 +81,48 @@ mod tests {
 
     #[test]
     fn every_metric_has_a_result_in_the_order_given() {
-        check(&ledger("call ask / result ask / agent: Bye. / end"), &metrics(), &expect![""]);
+        check(
+            &ledger("call ask / result ask / agent: Bye. / end"),
+            &metrics(),
+            expect![[r#"
+            asked: passed, value 1
+            counted 1 `tool_call` events [2]
+            kind: unscored
+            needs a judge; run the case, or score it where there is one
+            bye: passed, value "Bye."
+            the response is "Bye." [4]
+            it does contain "bye"
+        "#]],
+        );
     }
 
     #[test]
     fn a_ledger_that_cannot_answer_is_unscored() {
-        check(&Ledger::new("s".into()), &metrics(), &expect![""]);
+        check(
+            &Ledger::new("s".into()),
+            &metrics(),
+            expect![[r#"
+            asked: unscored
+            the ledger is empty: no session was started
+            kind: unscored
+            the ledger is empty: no session was started
+            bye: unscored
+            the ledger is empty: no session was started
+        "#]],
+        );
     }
 
     #[test]
     fn a_name_used_twice_is_an_error_whatever_the_results() {
         let passing: MetricRef = Arc::new(Custom::new("same", |_| MetricResult::from_pass(true)));
-        check(&ledger("end"), &[passing.clone(), passing], &expect![""]);
+        check(
+            &ledger("end"),
+            &[passing.clone(), passing],
+            expect![[r#"
+            same: error
+            two metrics are called `same`; give each its own name
+        "#]],
+        );
     }
 
     #[test]
@@ -103,6 +137,13 @@ mod tests {
                 Assessment::Ask(Vec::new())
             }
         }
-        check(&ledger("end"), &[Arc::new(Silent)], &expect![""]);
+        check(
+            &ledger("end"),
+            &[Arc::new(Silent)],
+            expect![[r#"
+            silent: error
+            the metric neither decided nor asked anything
+        "#]],
+        );
     }
 }

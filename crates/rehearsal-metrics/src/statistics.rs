@@ -168,7 +168,10 @@ mod tests {
             (50, 100, 0.40382982859014716, 0.5961701714098528),
         ] {
             let found = wilson(passed, runs, Z_95);
-            assert!((found.0 - low).abs() < 1e-12 && (found.1 - high).abs() < 1e-12, "{passed}/{runs}: {found:?}");
+            assert!(
+                (found.0 - low).abs() < 1e-12 && (found.1 - high).abs() < 1e-12,
+                "{passed}/{runs}: {found:?}"
+            );
         }
         assert_eq!(wilson(0, 0, Z_95), (0.0, 1.0));
         assert_eq!(wilson(7, 5, Z_95), wilson(5, 5, Z_95));
@@ -176,7 +179,8 @@ mod tests {
 
     #[test]
     fn statistics_of_repeats_agree_with_the_single_functions() {
-        let verdicts = [Verdict::Passed, Verdict::Failed, Verdict::Terminated, Verdict::Unjudged, Verdict::Passed];
+        let verdicts =
+            [Verdict::Passed, Verdict::Failed, Verdict::Terminated, Verdict::Unjudged, Verdict::Passed];
         let statistics = repeat_statistics("case", &verdicts);
         assert_eq!((statistics.passed, statistics.runs), (2, 5));
         for k in 1..=5 {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rehearsal_core::{CallId, EventBody, InvocationId, Ledger, PendingCall, transcript, LineKind};
+use rehearsal_core::{CallId, EventBody, InvocationId, Ledger, LineKind, PendingCall, transcript};
 use serde_json::{Map, Value};
 
 /// What the main agent waits for.
@@ -56,7 +56,12 @@ pub trait Bridge: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// The response cannot be made; the case ends in an error of phase `user_agent`.
-    async fn format_response(&self, output: Value, users: &Ledger, waiting: &YieldInfo) -> Result<Value, String> {
+    async fn format_response(
+        &self,
+        output: Value,
+        users: &Ledger,
+        waiting: &YieldInfo,
+    ) -> Result<Value, String> {
         let _ = waiting;
         Ok(default_response(output, users))
     }
@@ -130,7 +135,10 @@ impl BridgeFns {
 
     /// The same bridge with another way to make responses from a user agent's output and the users' session.
     #[must_use]
-    pub fn response(mut self, response: impl Fn(Value, &Ledger, &YieldInfo) -> Value + Send + Sync + 'static) -> Self {
+    pub fn response(
+        mut self,
+        response: impl Fn(Value, &Ledger, &YieldInfo) -> Value + Send + Sync + 'static,
+    ) -> Self {
         self.response = Some(Arc::new(response));
         self
     }
@@ -151,7 +159,12 @@ impl Bridge for BridgeFns {
         Ok(self.prompt.as_ref().map_or_else(|| default_prompt(main, waiting), |prompt| prompt(main, waiting)))
     }
 
-    async fn format_response(&self, output: Value, users: &Ledger, waiting: &YieldInfo) -> Result<Value, String> {
+    async fn format_response(
+        &self,
+        output: Value,
+        users: &Ledger,
+        waiting: &YieldInfo,
+    ) -> Result<Value, String> {
         Ok(match &self.response {
             Some(response) => response(output, users, waiting),
             None => default_response(output, users),
@@ -164,7 +177,8 @@ pub(crate) fn main_changes<'a>(
     users: &'a Ledger,
     path: &'a InvocationId,
 ) -> impl Iterator<Item = &'a rehearsal_core::StatePatch> {
-    let own = users.events().iter().filter(|event| event.invocation.as_ref().is_some_and(|at| at.is_within(path)));
+    let own =
+        users.events().iter().filter(|event| event.invocation.as_ref().is_some_and(|at| at.is_within(path)));
     own.filter_map(|event| match &event.body {
         EventBody::ToolResult(result) => result.main_changes.as_ref(),
         _ => None,

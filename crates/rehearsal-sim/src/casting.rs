@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rehearsal_agent::{
-    Answer, Model, ModelCall, ModelError, Port, Refusal, Tool, ToolEffect, ToolKind, ToolRef, ToolReply, ask, run_tool,
+    Answer, Model, ModelCall, ModelError, Port, Refusal, Tool, ToolEffect, ToolKind, ToolRef, ToolReply, ask,
+    run_tool,
 };
 use rehearsal_core::{ModelResponse, Player};
 use serde_json::Value;
@@ -60,7 +61,11 @@ impl Casting {
 
 #[async_trait]
 impl Port for Casting {
-    async fn model(&self, call: &ModelCall, own: &Arc<dyn Model>) -> Result<Answer<ModelResponse>, ModelError> {
+    async fn model(
+        &self,
+        call: &ModelCall,
+        own: &Arc<dyn Model>,
+    ) -> Result<Answer<ModelResponse>, ModelError> {
         ask(self.models.get(&call.agent).unwrap_or(own), call).await
     }
 
@@ -72,7 +77,9 @@ impl Port for Casting {
                 let value = mock.call(args, &effect.cx).await.into();
                 Ok(ToolReply::Done(Answer { value, by: Player::Mock, name: None }))
             }
-            (Some(ToolPlayer::Real(tool)), ToolKind::Function) => Ok(ToolReply::Done(run_tool(effect, tool).await)),
+            (Some(ToolPlayer::Real(tool)), ToolKind::Function) => {
+                Ok(ToolReply::Done(run_tool(effect, tool).await))
+            }
             (_, ToolKind::Yielding) => Ok(ToolReply::Later),
             (_, ToolKind::Agent(_)) => Ok(ToolReply::RunAgent),
             (None, ToolKind::Function) => Err(unmocked_tool(effect)),

@@ -64,7 +64,12 @@ async fn evaluate_one(
     (branch, result)
 }
 
-async fn ask(case: &Case, question: &Question, branch: &mut Session, path: InvocationId) -> Result<Value, String> {
+async fn ask(
+    case: &Case,
+    question: &Question,
+    branch: &mut Session,
+    path: InvocationId,
+) -> Result<Value, String> {
     let model = judge_for(case, question)?;
     let settings = Settings { temperature: question.temperature, ..Settings::default() };
     // An agent with an output schema asks again when an answer does not have the form, a bounded number of times.
@@ -78,7 +83,9 @@ async fn ask(case: &Case, question: &Question, branch: &mut Session, path: Invoc
     let asked = run_at(path, &judge, branch, &DirectPort);
     match tokio::time::timeout(case.judge_timeout, asked).await {
         Err(_) => Err(format!("the judge gave no answer within {:?}", case.judge_timeout)),
-        Ok(Err(error)) => Err(format!("the judge gave no usable answer: {}", error.failure(Phase::Metric).message)),
+        Ok(Err(error)) => {
+            Err(format!("the judge gave no usable answer: {}", error.failure(Phase::Metric).message))
+        }
         Ok(Ok(Flow::Waiting(_))) => Err("the judge waits for somebody, but it has to answer".to_owned()),
         Ok(Ok(Flow::Done(done))) => Ok(done.output),
     }
@@ -90,7 +97,8 @@ fn judge_for(case: &Case, question: &Question) -> Result<Arc<dyn Model>, String>
             format!("no judge is called `{name}`\n\nAdd it:\n  .named_judge(\"{name}\", model)")
         }),
         None => case.judge.clone().ok_or_else(|| {
-            "this metric asks a judge, but the case names no model for it\n\nAdd one:\n  .judge(model)".to_owned()
+            "this metric asks a judge, but the case names no model for it\n\nAdd one:\n  .judge(model)"
+                .to_owned()
         }),
     }
 }

@@ -13,7 +13,9 @@ mod suite;
 mod testing;
 mod users;
 
-pub use bridge::{Bridge, BridgeFns, DefaultBridge, YieldInfo, default_prompt, default_response, last_agent_text};
+pub use bridge::{
+    Bridge, BridgeFns, DefaultBridge, YieldInfo, default_prompt, default_response, last_agent_text,
+};
 pub use case::{Case, Opening, Termination, UserAgents};
 pub use casting::{Casting, ToolPlayer};
 pub use mock::{Mock, MockContext};

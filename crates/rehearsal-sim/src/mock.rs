@@ -55,7 +55,10 @@ impl Mock {
             let nth = usize::try_from(cx.nth()).unwrap_or(usize::MAX);
             values.get(nth).cloned().ok_or_else(|| {
                 let (tool, count) = (cx.tool_name(), values.len());
-                ToolError::new("MockExhausted", format!("the mock of `{tool}` has {count} answers and was called once more"))
+                ToolError::new(
+                    "MockExhausted",
+                    format!("the mock of `{tool}` has {count} answers and was called once more"),
+                )
             })
         })
     }

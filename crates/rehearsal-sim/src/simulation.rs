@@ -140,12 +140,17 @@ impl Stage {
 
     async fn turns(&mut self, case: &Case, began: Timestamp) -> Result<EndReason, Failure> {
         match &case.opening {
-            Opening::Message(content) => self.main.say(content.clone(), None).map_err(|error| system(&error))?,
-            Opening::User => answer_loop(case, &mut self.main, &mut self.users, None).await.map_err(stopped)?,
+            Opening::Message(content) => {
+                self.main.say(content.clone(), None).map_err(|error| system(&error))?
+            }
+            Opening::User => {
+                answer_loop(case, &mut self.main, &mut self.users, None).await.map_err(stopped)?
+            }
             Opening::Agent => {}
         }
         loop {
-            let flow = run(&case.agent, &mut self.main, &case.casting).await.map_err(|error| system(&error))?;
+            let flow =
+                run(&case.agent, &mut self.main, &case.casting).await.map_err(|error| system(&error))?;
             let waiting = match flow {
                 Flow::Done(_) => return Ok(EndReason::Completed),
                 Flow::Waiting(waiting) => waiting,
@@ -227,7 +232,11 @@ impl Stage {
             token_usage: TokenUsage { agent: main.usage(), user: usage(&users), judge: usage(&judge) },
             termination_reason: limit.then_some(end),
             seed: options.seed,
-            sessions: std::iter::once(&main).chain(&users).chain(&judge).map(|ledger| ledger.session().clone()).collect(),
+            sessions: std::iter::once(&main)
+                .chain(&users)
+                .chain(&judge)
+                .map(|ledger| ledger.session().clone())
+                .collect(),
             metrics,
             error,
         };

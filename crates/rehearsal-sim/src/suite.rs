@@ -164,7 +164,13 @@ impl Suite {
         Chance::seeded(self.seed).derive(case.name(), u64::from(repeat)).seed()
     }
 
-    async fn job(&self, index: usize, case: Arc<Case>, repeat: u32, stop: Arc<AtomicBool>) -> Option<CaseRun> {
+    async fn job(
+        &self,
+        index: usize,
+        case: Arc<Case>,
+        repeat: u32,
+        stop: Arc<AtomicBool>,
+    ) -> Option<CaseRun> {
         if stop.load(Ordering::SeqCst) {
             return None;
         }
@@ -200,7 +206,10 @@ impl Suite {
             let mut at = 0;
             while at < results.len() {
                 let name = results[at].name.clone();
-                let end = results[at..].iter().position(|result| result.name != name).map_or(results.len(), |n| at + n);
+                let end = results[at..]
+                    .iter()
+                    .position(|result| result.name != name)
+                    .map_or(results.len(), |n| at + n);
                 let verdicts: Vec<Verdict> = results[at..end].iter().map(|result| result.status).collect();
                 repeats.push(repeat_statistics(&name, &verdicts));
                 at = end;
@@ -212,6 +221,9 @@ impl Suite {
 
 impl fmt::Debug for Suite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Suite").field("cases", &self.cases.len()).field("jobs", &self.jobs).finish_non_exhaustive()
+        f.debug_struct("Suite")
+            .field("cases", &self.cases.len())
+            .field("jobs", &self.jobs)
+            .finish_non_exhaustive()
     }
 }

@@ -64,7 +64,11 @@ impl fmt::Display for CaseRun {
         let result = &self.result;
         writeln!(f, "case `{}` {}", result.name, result.status)?;
         if let Some(reason) = result.termination_reason {
-            writeln!(f, "ended by {}", serde_json::to_string(&reason).map_err(|_| fmt::Error)?.trim_matches('"'))?;
+            writeln!(
+                f,
+                "ended by {}",
+                serde_json::to_string(&reason).map_err(|_| fmt::Error)?.trim_matches('"')
+            )?;
         }
         if let Some(error) = &result.error {
             writeln!(f, "\nerror in {}:\n  {}", error.phase, error.message.replace('\n', "\n  "))?;
@@ -90,7 +94,8 @@ impl fmt::Display for CaseRun {
             }
             for evidence in &metric.evidence {
                 let events: Vec<String> = evidence.events.iter().map(|seq| format!("#{seq}")).collect();
-                let events = if events.is_empty() { String::new() } else { format!(" [{}]", events.join(" ")) };
+                let events =
+                    if events.is_empty() { String::new() } else { format!(" [{}]", events.join(" ")) };
                 writeln!(f, "             {}{events}", evidence.text.replace('\n', "\n             "))?;
             }
         }

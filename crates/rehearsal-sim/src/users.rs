@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures::stream::{FuturesOrdered, StreamExt};
 use rehearsal_agent::{AgentRef, DirectPort, Flow, RunError, Session, run_at};
 use rehearsal_core::{
-    Content, Decision, Failure, InvocationId, PendingCall, Phase, Player, Schema, StatePatch, ToolOutcome, elapsed,
+    Content, Decision, Failure, InvocationId, PendingCall, Phase, Player, Schema, StatePatch, ToolOutcome,
+    elapsed,
 };
 use serde_json::Value;
 
@@ -79,7 +80,12 @@ pub(crate) async fn answer_tools(
         return Err(stop);
     }
     for (pending, answer) in calls.iter().zip(answers) {
-        main.answer(&pending.call, ToolOutcome::Output(answer.response), answer.changes, Some(answer.decision))?;
+        main.answer(
+            &pending.call,
+            ToolOutcome::Output(answer.response),
+            answer.changes,
+            Some(answer.decision),
+        )?;
     }
     main.commit().await?;
     Ok(())
@@ -145,7 +151,9 @@ async fn play_untimed(
         Ok(Flow::Done(done)) => {
             bridge.format_response(done.output, users.ledger(), waiting).await.map_err(bridge_failed)
         }
-        Ok(Flow::Waiting(_)) => Err(("user_agent_yielded", "it waits for somebody, but it has to answer".to_owned())),
+        Ok(Flow::Waiting(_)) => {
+            Err(("user_agent_yielded", "it waits for somebody, but it has to answer".to_owned()))
+        }
         Err(error) => Err(("user_agent", error.failure(Phase::UserAgent).message)),
     }
 }
@@ -176,7 +184,8 @@ fn failure(agent: &AgentRef, kind: &str, why: &str) -> Failure {
 }
 
 fn timed_out(agent: &AgentRef, limit: Duration) -> Failure {
-    let why = format!("it gave no answer within {limit:?}\n\nhint: `.user_timeout(…)` on the case allows more");
+    let why =
+        format!("it gave no answer within {limit:?}\n\nhint: `.user_timeout(…)` on the case allows more");
     failure(agent, "timeout", &why)
 }
 

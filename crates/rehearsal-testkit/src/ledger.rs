@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rehearsal_core::{
-    CallId, Clock, Content, Draft, EndReason, EventBody, Failure, FixedClock, InvocationId, LEDGER_VERSION, Ledger,
-    ModelResponse, Phase, SessionStarted, State, StatePatch, ToolError, ToolOutcome, ToolResult, Yield,
+    CallId, Clock, Content, Draft, EndReason, EventBody, Failure, FixedClock, InvocationId, LEDGER_VERSION,
+    Ledger, ModelResponse, Phase, SessionStarted, State, StatePatch, ToolError, ToolOutcome, ToolResult,
+    Yield,
 };
 use serde_json::{Map, Value};
 
@@ -71,7 +72,8 @@ impl Script {
             Some(inner) => (true, inner.trim_start()),
             None => (false, step),
         };
-        let (author, body) = match step.split_once(": ") {
+        let spoken = step.split_once(": ").or_else(|| Some((step.strip_suffix(':')?, "")));
+        let (author, body) = match spoken {
             Some((author, text)) if !author.contains([' ', '{']) => (author, said(author, text)),
             _ => {
                 let (word, rest) = step.split_once(' ').unwrap_or((step, ""));
@@ -82,8 +84,12 @@ impl Script {
     }
 
     fn start(&mut self, state: State) {
-        let started =
-            SessionStarted { version: LEDGER_VERSION, agent: ROOT.into(), state, ..SessionStarted::default() };
+        let started = SessionStarted {
+            version: LEDGER_VERSION,
+            agent: ROOT.into(),
+            state,
+            ..SessionStarted::default()
+        };
         self.append("rehearsal", false, EventBody::SessionStarted(started));
     }
 
@@ -101,7 +107,8 @@ impl Script {
             "call" => {
                 self.calls += 1;
                 let (tool, args) = name_and_json(rest);
-                let args = args.map_or_else(Map::new, |args| args.as_object().expect("arguments are an object").clone());
+                let args = args
+                    .map_or_else(Map::new, |args| args.as_object().expect("arguments are an object").clone());
                 let call = CallId::new(format!("c{}", self.calls));
                 (ROOT, EventBody::ToolCall { call, tool, args: Arc::new(args) })
             }
@@ -125,7 +132,8 @@ impl Script {
                 ("rehearsal", EventBody::Note { name, data: data.unwrap_or(Value::Null) })
             }
             "error" => {
-                let failure = Failure { phase: Phase::System, kind: "failed".to_owned(), message: rest.to_owned() };
+                let failure =
+                    Failure { phase: Phase::System, kind: "failed".to_owned(), message: rest.to_owned() };
                 ("rehearsal", EventBody::Error(failure))
             }
             "end" => ("rehearsal", EventBody::SessionEnded { reason: reason(rest) }),

@@ -54,7 +54,8 @@ pub fn adk_trajectory_score(
     };
     let matches = match kind {
         AdkMatch::Exact => {
-            expected.len() == actual.len() && expected.iter().zip(actual).all(|(expected, actual)| same(expected, actual))
+            expected.len() == actual.len()
+                && expected.iter().zip(actual).all(|(expected, actual)| same(expected, actual))
         }
         AdkMatch::InOrder => {
             let mut actual = actual.iter();
@@ -94,14 +95,39 @@ mod tests {
             (json!([["a", {"x": 2}]]), json!([["a", {"x": 2.0}]]), [true, true, true], [true, true, true]),
             (json!([["a", {"x": 1}]]), json!([["a", {"x": true}]]), [true, true, true], [true, true, true]),
             (json!([["a", {"x": 2}]]), json!([["a", {"x": "2"}]]), [false, false, false], [true, true, true]),
-            (json!([["a", {"x": 1, "y": 2}]]), json!([["a", {"y": 2, "x": 1}]]), [true, true, true], [true, true, true]),
-            (json!([["a", {"x": [1, {"z": 0}]}]]), json!([["a", {"x": [1.0, {"z": false}]}]]), [true, true, true], [true, true, true]),
-            (json!([["a", {}], ["b", {}]]), json!([["b", {}], ["a", {}]]), [false, false, true], [false, false, true]),
-            (json!([["a", {}], ["b", {}]]), json!([["a", {}], ["c", {}], ["b", {}]]), [false, true, true], [false, true, true]),
+            (
+                json!([["a", {"x": 1, "y": 2}]]),
+                json!([["a", {"y": 2, "x": 1}]]),
+                [true, true, true],
+                [true, true, true],
+            ),
+            (
+                json!([["a", {"x": [1, {"z": 0}]}]]),
+                json!([["a", {"x": [1.0, {"z": false}]}]]),
+                [true, true, true],
+                [true, true, true],
+            ),
+            (
+                json!([["a", {}], ["b", {}]]),
+                json!([["b", {}], ["a", {}]]),
+                [false, false, true],
+                [false, false, true],
+            ),
+            (
+                json!([["a", {}], ["b", {}]]),
+                json!([["a", {}], ["c", {}], ["b", {}]]),
+                [false, true, true],
+                [false, true, true],
+            ),
             (json!([["a", {}], ["a", {}]]), json!([["a", {}]]), [false, false, false], [false, false, false]),
             (json!([["a", {}]]), json!([["a", {}], ["a", {}]]), [false, true, true], [false, true, true]),
             (json!([["a", {"x": null}]]), json!([["a", {}]]), [false, false, false], [true, true, true]),
-            (json!([["a", {"x": 1}], ["a", {"x": 2}]]), json!([["a", {"x": 2}], ["a", {"x": 1}]]), [false, false, true], [true, true, true]),
+            (
+                json!([["a", {"x": 1}], ["a", {"x": 2}]]),
+                json!([["a", {"x": 2}], ["a", {"x": 1}]]),
+                [false, false, true],
+                [true, true, true],
+            ),
         ] {
             let (expected, actual) = (calls(&expected), calls(&actual));
             for (args, scores) in [(AdkArgs::Compare, compare), (AdkArgs::Ignore, ignore)] {

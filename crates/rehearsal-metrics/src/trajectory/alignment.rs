@@ -77,8 +77,11 @@ impl Fits {
                 next = given_up;
             }
         }
-        let mut pairs: Vec<(usize, usize)> =
-            owner.iter().enumerate().filter_map(|(made, owner)| owner.map(|expected| (expected, made))).collect();
+        let mut pairs: Vec<(usize, usize)> = owner
+            .iter()
+            .enumerate()
+            .filter_map(|(made, owner)| owner.map(|expected| (expected, made)))
+            .collect();
         pairs.sort_unstable();
         pairs
     }

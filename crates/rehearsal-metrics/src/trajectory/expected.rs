@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rehearsal_core::query::Query;
+use rehearsal_core::Query;
 use serde_json::{Map, Value};
 
 use crate::equality::is_same;
 use crate::excerpt::{EVIDENCE, excerpt};
+use crate::query_evidence::unmet;
 
 /// A tool call that an agent is expected to make. Any arguments will do unless it says which.
 ///
@@ -59,7 +60,7 @@ impl ExpectedCall {
 
     /// With arguments that match a query.
     pub fn args_matching(self, query: Query) -> Self {
-        self.with(ExpectedArgs::Matching(Arc::new(query)))
+        self.with(ExpectedArgs::Matching(query))
     }
 
     /// With any arguments, as it is from the start.
@@ -101,9 +102,13 @@ impl ExpectedCall {
         match &self.args {
             ExpectedArgs::Any => {}
             ExpectedArgs::Where { holds, description } => unless(holds(args), description),
-            ExpectedArgs::Matching(query) => unless(query.matches(&Value::Object(args.clone())), &Matching(query)),
-            ExpectedArgs::Whole(Value::Object(expected)) => compare(expected, args, Extra::Reported, "$", &mut found),
-            ExpectedArgs::Part(Value::Object(expected)) => compare(expected, args, Extra::Allowed, "$", &mut found),
+            ExpectedArgs::Matching(query) => found.extend(unmet(query, &Value::Object(args.clone()))),
+            ExpectedArgs::Whole(Value::Object(expected)) => {
+                compare(expected, args, Extra::Reported, "$", &mut found)
+            }
+            ExpectedArgs::Part(Value::Object(expected)) => {
+                compare(expected, args, Extra::Allowed, "$", &mut found)
+            }
             ExpectedArgs::Whole(other) | ExpectedArgs::Part(other) => unless(false, other),
         }
         found
@@ -118,7 +123,9 @@ impl fmt::Display for ExpectedCall {
             ExpectedArgs::Whole(args) => f.write_str(&excerpt(&args.to_string(), EVIDENCE)),
             ExpectedArgs::Part(args) => write!(f, "with at least {}", excerpt(&args.to_string(), EVIDENCE)),
             ExpectedArgs::Where { description, .. } => write!(f, "with arguments: {description}"),
-            ExpectedArgs::Matching(query) => write!(f, "with arguments {}", Matching(query)),
+            ExpectedArgs::Matching(query) => {
+                write!(f, "with arguments that match {}", excerpt(&query.source().to_string(), EVIDENCE))
+            }
         }
     }
 }
@@ -135,15 +142,7 @@ enum ExpectedArgs {
     Whole(Value),
     Part(Value),
     Where { holds: Arc<dyn Fn(&Map<String, Value>) -> bool + Send + Sync>, description: String },
-    Matching(Arc<Query>),
-}
-
-struct Matching<'a>(&'a Query);
-
-impl fmt::Display for Matching<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "that match {:?}", self.0)
-    }
+    Matching(Query),
 }
 
 /// What to make of keys that are not expected.
@@ -189,7 +188,8 @@ fn compare_values(expected: &Value, made: &Value, extra: Extra, path: &str, foun
 
 /// A key as a step of a path: `.limit`, or `["max hits"]` where it is not a plain word.
 fn step(key: &str) -> String {
-    let is_word = !key.is_empty() && key.chars().all(|character| character.is_alphanumeric() || character == '_');
+    let is_word =
+        !key.is_empty() && key.chars().all(|character| character.is_alphanumeric() || character == '_');
     if is_word { format!(".{key}") } else { format!("[{}]", Value::from(key)) }
 }
 
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    fn check(expected: &ExpectedCall, args: &Value, differences: &Expect) {
+    fn check(expected: &ExpectedCall, args: &Value, differences: Expect) {
         let found = expected.differences(args.as_object().unwrap());
         assert_eq!(expected.accepts(args.as_object().unwrap()), found.is_empty());
         differences.assert_eq(&found.join("\n"));
@@ -222,33 +222,55 @@ mod tests {
     #[test]
     fn whole_arguments_differ_in_values_and_keys() {
         let expected = search().args(json!({"query": "a", "limit": 10, "deep": {"x": [1, {"y": 2}]}}));
-        check(&expected, &json!({"deep": {"x": [1.0, {"y": 2}]}, "limit": 10.0, "query": "a"}), &expect![""]);
-        check(&expected, &json!({"limit": "10", "deep": {"x": [1, {"y": 3}], "z": 0}, "max hits": null}), &expect![""]);
-        check(&expected, &json!({"query": "a", "limit": 10, "deep": {"x": [1]}}), &expect![""]);
+        check(&expected, &json!({"deep": {"x": [1.0, {"y": 2}]}, "limit": 10.0, "query": "a"}), expect![""]);
+        check(
+            &expected,
+            &json!({"limit": "10", "deep": {"x": [1, {"y": 3}], "z": 0}, "max hits": null}),
+            expect![[r#"
+            $.query is missing, expected "a"
+            $.limit expected 10, got "10"
+            $.deep.x[1].y expected 2, got 3
+            $.deep.z is unexpected, got 0
+            $["max hits"] is unexpected, got null"#]],
+        );
+        check(
+            &expected,
+            &json!({"query": "a", "limit": 10, "deep": {"x": [1]}}),
+            expect![[r#"$.deep.x expected [1,{"y":2}], got [1]"#]],
+        );
     }
 
     #[test]
     fn partial_arguments_may_be_more_at_any_depth() {
         let expected = search().args_partial(json!({"deep": {"x": [{"y": 2}]}}));
-        check(&expected, &json!({"limit": 1, "deep": {"x": [{"y": 2, "more": 1}], "z": 0}}), &expect![""]);
-        check(&expected, &json!({"deep": {"x": [{"y": 2}, 3]}}), &expect![""]);
-        check(&expected, &json!({}), &expect![""]);
+        check(&expected, &json!({"limit": 1, "deep": {"x": [{"y": 2, "more": 1}], "z": 0}}), expect![""]);
+        check(
+            &expected,
+            &json!({"deep": {"x": [{"y": 2}, 3]}}),
+            expect![[r#"$.deep.x expected [{"y":2}], got [{"y":2},3]"#]],
+        );
+        check(&expected, &json!({}), expect![[r#"$.deep is missing, expected {"x":[{"y":2}]}"#]]);
     }
 
     #[test]
     fn closures_and_queries_decide_themselves() {
         let asks = search().args_where(|args| args.contains_key("question"), "asks a question");
-        check(&asks, &json!({"question": 1}), &expect![""]);
-        check(&asks, &json!({"answer": 1}), &expect![""]);
-        check(&search().any_args(), &json!({"answer": 1}), &expect![""]);
+        check(&asks, &json!({"question": 1}), expect![""]);
+        check(
+            &asks,
+            &json!({"answer": 1}),
+            expect![[r#"expected arguments asks a question, got {"answer":1}"#]],
+        );
+        check(&search().any_args(), &json!({"answer": 1}), expect![""]);
         let few = search().args_matching(Query::parse(&json!({"limit": {"$lte": 10}})).unwrap());
-        check(&few, &json!({"limit": 10}), &expect![""]);
-        assert!(!few.accepts(json!({"limit": 11}).as_object().unwrap()));
+        check(&few, &json!({"limit": 10}), expect![""]);
+        check(&few, &json!({"limit": 11}), expect![[r#"limit expected {"$lte":10}, got 11"#]]);
     }
 
     #[test]
     fn arguments_that_are_no_object_are_a_problem() {
-        expect![""].assert_eq(&search().args(json!([1])).problem().unwrap());
+        expect!["the expected arguments of `search` are not an object: [1]"]
+            .assert_eq(&search().args(json!([1])).problem().unwrap());
         assert_eq!(search().args_partial(json!({})).problem(), None);
     }
 }

@@ -249,7 +249,10 @@ impl Assembler {
         accumulate(&mut call.extra, delta.extra);
         if let Some(more) = delta.function.into_value() {
             let function: &mut FunctionText = call.function.get_or_insert_default();
-            function.name.push_str(more.name.text().unwrap_or_default());
+            // Some servers repeat the name in every piece.
+            if function.name.is_empty() {
+                function.name = more.name.into_value().unwrap_or_default();
+            }
             function.arguments.push_str(more.arguments.text().unwrap_or_default());
             accumulate(&mut function.extra, more.extra);
         }
