@@ -236,7 +236,7 @@ mod tests {
 
     const SESSION: &str = r#"user: hi / call ask {"q": 1} / result ask "yes" / call ask {"q": 2} / fail ask no / call book / end"#;
 
-    fn check(metric: &EventCountMetric, description: &str, expected: Expect) {
+    fn check(metric: &EventCountMetric, description: &str, expected: &Expect) {
         expected.assert_eq(&crate::testing::outcome(metric, &ledger(description)));
     }
 
@@ -249,21 +249,21 @@ mod tests {
         check(
             &asks().at_least(1).at_most(2),
             SESSION,
-            expect![[r#"
+            &expect![[r#"
             passed, value 2
             counted 2 `tool_call` events of `ask` [3, 5]"#]],
         );
         check(
             &asks().exactly(0),
             "user: hi / end",
-            expect![[r#"
+            &expect![[r#"
             passed, value 0
             counted 0 `tool_call` events of `ask`"#]],
         );
         check(
             &EventCountMetric::new("n", "tool_result").tool("ask").assert(|count| count == 2),
             SESSION,
-            expect![[r#"
+            &expect![[r#"
             passed, value 2
             counted 2 `tool_result` events of `ask` [4, 6]"#]],
         );
@@ -274,7 +274,7 @@ mod tests {
         check(
             &asks().at_most(1).exactly(3).assert(|count| count > 5),
             SESSION,
-            expect![[r#"
+            &expect![[r#"
             failed, value 2
             counted 2 `tool_call` events of `ask` [3, 5]
             expected at most 1
@@ -291,7 +291,7 @@ mod tests {
         check(
             &failures,
             SESSION,
-            expect![[r#"
+            &expect![[r#"
             passed, value 1
             counted 1 `tool_result` events that pass the filter [6]"#]],
         );
@@ -302,21 +302,21 @@ mod tests {
         check(
             &EventCountMetric::new("n", "toolCall").at_most(5),
             SESSION,
-            expect![[r#"
+            &expect![[r#"
             error
             there are no events of type `toolCall`; did you mean `tool_call`? Known types: `session_started`, `agent_started`, `agent_ended`, `user_message`, `model_request`, `model_response`, `output_rejected`, `tool_call`, `tool_result`, `yield`, `state_change`, `state_conflict`, `final_response`, `error`, `session_ended`, `note`"#]],
         );
         check(
             &EventCountMetric::new("n", "user_message").tool("ask").at_most(5),
             SESSION,
-            expect![[r#"
+            &expect![[r#"
             error
             `user_message` events belong to no tool; count `tool_call` or `tool_result`"#]],
         );
         check(
             &asks(),
             SESSION,
-            expect![[r#"
+            &expect![[r#"
             error
             no assertion: say how many events there should be"#]],
         );

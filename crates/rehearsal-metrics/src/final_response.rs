@@ -240,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    fn check(metric: &FinalResponse, description: &str, expected: Expect) {
+    fn check(metric: &FinalResponse, description: &str, expected: &Expect) {
         expected.assert_eq(&crate::testing::outcome(metric, &ledger(description)));
     }
 
@@ -261,7 +261,7 @@ mod tests {
         check(
             &all,
             session,
-            expect![[r#"
+            &expect![[r#"
             passed, value "Call 999 NOW."
             the response is "Call 999 NOW." [3]
             it does contain "call 999"
@@ -274,7 +274,7 @@ mod tests {
         check(
             &none,
             session,
-            expect![[r#"
+            &expect![[r#"
             failed, value "Call 999 NOW."
             the response is "Call 999 NOW." [3]
             it does not contain "now"
@@ -285,7 +285,7 @@ mod tests {
         check(
             &rouge(0.5),
             session,
-            expect![[r#"
+            &expect![[r#"
             passed, score 0.571, value "Call 999 NOW."
             the response is "Call 999 NOW." [3]
             ROUGE-1 F1 is 0.571, at least 0.5 is asked for"#]],
@@ -293,7 +293,7 @@ mod tests {
         check(
             &rouge(0.9).rouge1("nothing alike", 0.0),
             session,
-            expect![[r#"
+            &expect![[r#"
             failed, score 0.000, value "Call 999 NOW."
             the response is "Call 999 NOW." [3]
             ROUGE-1 F1 is 0.571, at least 0.9 is asked for
@@ -306,7 +306,7 @@ mod tests {
         check(
             &new().contains("strasse").contains("ΟΔΟΣ").contains("CAFE\u{301}"),
             "agent: STRAßE οδος café / end",
-            expect![[r#"
+            &expect![[r#"
             passed, value "STRAßE οδος café"
             the response is "STRAßE οδος café" [2]
             it does contain "strasse"
@@ -336,21 +336,21 @@ mod tests {
         check(
             &new().not_contains("aspirin"),
             "user: hi / call ask / end",
-            expect![[r#"
+            &expect![[r#"
             failed
             the session ended without a response"#]],
         );
         check(
             &new().not_contains("aspirin"),
             "user: hi / call ask",
-            expect![[r#"
+            &expect![[r#"
             unscored
             the session has not ended and the agent has not responded yet"#]],
         );
         check(
             &new().contains("hello"),
             "user: hi / agent: hello / yield",
-            expect![[r#"
+            &expect![[r#"
             passed, value "hello"
             the response is "hello" [3]
             it does contain "hello"
@@ -363,21 +363,21 @@ mod tests {
         check(
             &new(),
             "agent: hi / end",
-            expect![[r#"
+            &expect![[r#"
             error
             no assertion: say what the final response should be"#]],
         );
         check(
             &new().contains(""),
             "agent: hi / end",
-            expect![[r#"
+            &expect![[r#"
             error
             cannot look for an empty text: every response contains it"#]],
         );
         check(
             &new().rouge1("hi", 80.0),
             "agent: hi / end",
-            expect![[r#"
+            &expect![[r#"
             error
             threshold 80 is not between 0 and 1"#]],
         );

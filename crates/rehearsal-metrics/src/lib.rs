@@ -1,4 +1,50 @@
 //! Pure functions of a ledger: metrics, evaluators, statistics
+//!
+//! A metric looks at the events of a session and says whether the agent did well, how well, and why; see
+//! [`Metric`]. It runs nothing and reads nothing else, so [`score`] scores any stored ledger again. Metrics that
+//! need a judge hand out questions instead of asking one themselves.
+//!
+//! | metric | asks |
+//! |---|---|
+//! | [`StateMetric`] | what did a value in the state come to? |
+//! | [`EventCountMetric`] | how often did something happen? |
+//! | [`TrajectoryMetric`] | which tools were called, with what, in which order? |
+//! | [`FinalResponse`] | what did the agent say last? |
+//! | [`LlmJudge`] | what does a model think of the session? |
+//! | [`Custom`] | whatever a closure over the ledger asks |
+//!
+//! Every metric fails closed: what it cannot decide is [`Error`] or [`Unscored`] and says why, never passed.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use rehearsal_core::{Clock, Draft, EventBody, FixedClock, Ledger, SessionStarted, StatePatch};
+//! use rehearsal_metrics::{EventCountMetric, MetricRef, StateMetric, score};
+//! use serde_json::json;
+//!
+//! let now = FixedClock::default().now();
+//! let mut ledger = Ledger::new("s-1".into());
+//! let started = EventBody::SessionStarted(SessionStarted { agent: "triage".into(), ..Default::default() });
+//! ledger.append(Draft::new(now, "rehearsal", started))?;
+//! let changes = StatePatch::one("session", "escalation", json!({"urgency": "emergency_999"}));
+//! ledger.append(Draft::new(now, "rehearsal", EventBody::StateChange { changes }))?;
+//!
+//! let metrics: [MetricRef; 2] = [
+//!     Arc::new(StateMetric::new("escalated", "session", "escalation.urgency").equals("emergency_999")),
+//!     Arc::new(EventCountMetric::new("few_questions", "tool_call").tool("ask").at_most(5)),
+//! ];
+//! let results = score(&ledger, &metrics);
+//! assert!(results.values().all(|result| result.passed()));
+//! # Ok::<(), rehearsal_core::Inconsistent>(())
+//! ```
+//!
+//! Beside the metrics stand the scores of the Agent Development Kit as plain functions, [`rouge1`] and
+//! [`adk_trajectory_score`], and what repeats of a case say together: [`pass_at_k`], [`pass_hat_k`], [`wilson`].
+//!
+//! [`Error`]: rehearsal_core::MetricStatus::Error
+//! [`Unscored`]: rehearsal_core::MetricStatus::Unscored
+
+#![cfg_attr(test, expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them"))]
 
 mod custom;
 mod equality;

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::{Custom, EventCountMetric, FinalResponse, LlmJudge, Metric};
 
-    fn check(ledger: &Ledger, metrics: &[MetricRef], expected: Expect) {
+    fn check(ledger: &Ledger, metrics: &[MetricRef], expected: &Expect) {
         let results = score(ledger, metrics);
         let shown: Vec<_> = results
             .iter()
@@ -84,7 +84,7 @@ mod tests {
         check(
             &ledger("call ask / result ask / agent: Bye. / end"),
             &metrics(),
-            expect![[r#"
+            &expect![[r#"
             asked: passed, value 1
             counted 1 `tool_call` events [2]
             kind: unscored
@@ -101,7 +101,7 @@ mod tests {
         check(
             &Ledger::new("s".into()),
             &metrics(),
-            expect![[r#"
+            &expect![[r#"
             asked: unscored
             the ledger is empty: no session was started
             kind: unscored
@@ -118,7 +118,7 @@ mod tests {
         check(
             &ledger("end"),
             &[passing.clone(), passing],
-            expect![[r#"
+            &expect![[r#"
             same: error
             two metrics are called `same`; give each its own name
         "#]],
@@ -140,7 +140,7 @@ mod tests {
         check(
             &ledger("end"),
             &[Arc::new(Silent)],
-            expect![[r#"
+            &expect![[r#"
             silent: error
             the metric neither decided nor asked anything
         "#]],

@@ -149,12 +149,14 @@ impl Metric for StateMetric {
 /// The path under which a value stands in the document that a condition is asked about.
 const VALUE: &str = "value";
 
+type Closure = Arc<dyn Fn(Option<&Value>) -> bool + Send + Sync>;
+
 #[derive(Clone)]
 enum Assertion {
     Equals(Value),
     Matches(Query),
     Satisfies(Query),
-    Custom(Arc<dyn Fn(Option<&Value>) -> bool + Send + Sync>),
+    Custom(Closure),
 }
 
 impl Assertion {
@@ -206,7 +208,7 @@ mod tests {
         state {"session": {"mode": "done"}, "patient": {"age": null}}
         end"#;
 
-    fn check(metric: &StateMetric, expected: Expect) {
+    fn check(metric: &StateMetric, expected: &Expect) {
         expected.assert_eq(&crate::testing::outcome(metric, &ledger(SESSION)));
     }
 
@@ -218,31 +220,31 @@ mod tests {
     fn a_value_that_is_as_asserted_passes() {
         check(
             &value("session", "mode").equals("done"),
-            expect![[r#"
+            &expect![[r#"
             passed, value "done"
             session.mode is "done" [3]"#]],
         );
         check(
             &value("session", "escalation.urgency").assert(|value| value.is_some()),
-            expect![[r#"
+            &expect![[r#"
             passed, value "999"
             session.escalation.urgency is "999" [2]"#]],
         );
         check(
             &value("session", "escalation.by.1").equals("nurse"),
-            expect![[r#"
+            &expect![[r#"
             passed, value "nurse"
             session.escalation.by.1 is "nurse" [2]"#]],
         );
         check(
             &value("session", "a.b").equals(json!(1.0)),
-            expect![[r#"
+            &expect![[r#"
             passed, value 1
             session.a.b is 1 [1]"#]],
         );
         check(
             &value("patient", "age").assert(|value| value.is_none()),
-            expect![[r#"
+            &expect![[r#"
             passed
             patient.age is not set [4]"#]],
         );
@@ -252,7 +254,7 @@ mod tests {
     fn a_value_that_is_not_as_asserted_fails() {
         check(
             &value("session", "mode").equals("triage").assert(|_| false),
-            expect![[r#"
+            &expect![[r#"
             failed, value "done"
             session.mode is "done" [3]
             expected "triage"
@@ -260,21 +262,21 @@ mod tests {
         );
         check(
             &value("patient", "age").equals(55),
-            expect![[r#"
+            &expect![[r#"
             failed
             patient.age is not set [4]
             expected 55"#]],
         );
         check(
             &value("session", "mode.deeper").equals("done"),
-            expect![[r#"
+            &expect![[r#"
             failed
             session.mode.deeper is not set
             expected "done""#]],
         );
         check(
             &value("session", "escalation.by.nobody").equals(json!(null)),
-            expect![[r#"
+            &expect![[r#"
             failed
             session.escalation.by.nobody is not set
             expected null"#]],
@@ -286,27 +288,27 @@ mod tests {
         let matching = |key: &str, query: Value| value("session", key).matches(Query::parse(&query).unwrap());
         check(
             &matching("escalation", json!({"urgency": "999", "by": "nurse"})),
-            expect![[r#"
+            &expect![[r#"
             passed, value {"urgency":"999","by":["bot","nurse"]}
             session.escalation is {"urgency":"999","by":["bot","nurse"]} [2]"#]],
         );
         check(
             &matching("escalation", json!({"urgency": "111", "by": {"$size": 2}, "x": 1})),
-            expect![[r#"
+            &expect![[r#"
             failed, value {"urgency":"999","by":["bot","nurse"]}
             session.escalation is {"urgency":"999","by":["bot","nurse"]} [2]
             urgency expected "111", got "999"; x expected 1, got nothing"#]],
         );
         check(
             &matching("mode", json!({})),
-            expect![[r#"
+            &expect![[r#"
             failed, value "done"
             session.mode is "done" [3]
             expected an object that matches {}"#]],
         );
         check(
             &matching("missing", json!({"x": {"$exists": false}})),
-            expect![[r#"
+            &expect![[r#"
             failed
             session.missing is not set
             expected an object that matches {"x":{"$exists":false}}"#]],
@@ -318,19 +320,19 @@ mod tests {
         let satisfying = |key: &str, condition: Value| value("session", key).satisfies(&condition).unwrap();
         check(
             &satisfying("mode", json!({"$in": ["done", "closed"]})),
-            expect![[r#"
+            &expect![[r#"
             passed, value "done"
             session.mode is "done" [3]"#]],
         );
         check(
             &satisfying("missing", json!({"$exists": false})),
-            expect![[r#"
+            &expect![[r#"
             passed
             session.missing is not set"#]],
         );
         check(
             &satisfying("a.b", json!({"$gt": 1})),
-            expect![[r#"
+            &expect![[r#"
             failed, value 1
             session.a.b is 1 [1]
             value expected {"$gt":1}, got 1"#]],
@@ -343,14 +345,14 @@ mod tests {
     fn a_scope_that_was_never_set_fails_what_is_about_a_value() {
         check(
             &value("sesion", "mode").equals("done"),
-            expect![[r#"
+            &expect![[r#"
             failed
             scope `sesion` was never set
             expected "done""#]],
         );
         check(
             &value("sesion", "mode").assert(|value| value.is_none()),
-            expect![[r#"
+            &expect![[r#"
             passed
             scope `sesion` was never set"#]],
         );
@@ -360,7 +362,7 @@ mod tests {
     fn what_cannot_be_decided_says_why() {
         check(
             &value("session", "mode"),
-            expect![[r#"
+            &expect![[r#"
             error
             no assertion: say what the value should be"#]],
         );

@@ -221,7 +221,7 @@ mod tests {
         call ask {"q": 2} / result ask 2
         end"#;
 
-    fn check(metric: &TrajectoryMetric, expected: Expect) {
+    fn check(metric: &TrajectoryMetric, expected: &Expect) {
         expected.assert_eq(&crate::testing::outcome(metric, &ledger(SESSION)));
     }
 
@@ -229,8 +229,8 @@ mod tests {
         ExpectedCall::new("ask").args(json!({"q": number}))
     }
 
-    fn expecting<const N: usize>(calls: [ExpectedCall; N]) -> TrajectoryMetric {
-        TrajectoryMetric::new("trajectory", calls.to_vec())
+    fn expecting(calls: impl Into<Vec<ExpectedCall>>) -> TrajectoryMetric {
+        TrajectoryMetric::new("trajectory", calls.into())
     }
 
     fn book(slot: u32) -> ExpectedCall {
@@ -245,7 +245,7 @@ mod tests {
     fn exact_wants_the_same_calls_and_no_others() {
         check(
             &expecting([ask(1), log(), book(5), ask(2)]),
-            expect![[r#"
+            &expect![[r#"
             passed, score 1.000, value ["ask","log","book","ask"]
             = ask {"q":1} [3]
             = log {} [5]
@@ -254,7 +254,7 @@ mod tests {
         );
         check(
             &expecting([ask(1), book(6), ask(2), ask(3)]).exact(),
-            expect![[r#"
+            &expect![[r#"
             failed, score 0.500, value ["ask","log","book","ask"]
             = ask {"q":1} [3]
             + unexpected log {} [5]
@@ -264,7 +264,7 @@ mod tests {
         );
         check(
             &expecting([ask(2), ask(1)]),
-            expect![[r#"
+            &expect![[r#"
             failed, score 0.333, value ["ask","log","book","ask"]
             - missing ask {"q":2}
             = ask {"q":1} [3]
@@ -278,7 +278,7 @@ mod tests {
     fn in_order_lets_others_come_between() {
         check(
             &expecting([ask(1), book(5), ask(2)]).in_order(),
-            expect![[r#"
+            &expect![[r#"
             passed, score 1.000, value ["ask","log","book","ask"]
             = ask {"q":1} [3]
             = book {"slot":5} [6]
@@ -287,7 +287,7 @@ mod tests {
         );
         check(
             &expecting([ask(2), book(5)]).in_order(),
-            expect![[r#"
+            &expect![[r#"
             failed, score 0.500, value ["ask","log","book","ask"]
             ~ ask: $.q expected 2, got 1 [3]
             = book {"slot":5} [6]
@@ -299,7 +299,7 @@ mod tests {
     fn any_order_wants_the_expected_calls_only() {
         check(
             &expecting([ask(2), book(5), ExpectedCall::new("ask")]).any_order(),
-            expect![[r#"
+            &expect![[r#"
             passed, score 1.000, value ["ask","log","book","ask"]
             = ask {"q":2} [8]
             = book {"slot":5} [6]
@@ -308,7 +308,7 @@ mod tests {
         );
         check(
             &expecting([ask(2), ask(2), ExpectedCall::new("cancel")]).any_order(),
-            expect![[r#"
+            &expect![[r#"
             failed, score 0.333, value ["ask","log","book","ask"]
             = ask {"q":2} [8]
             ~ ask: $.q expected 2, got 1 [3]
@@ -321,7 +321,7 @@ mod tests {
     fn subset_wants_nothing_unexpected() {
         check(
             &expecting([ask(1), ask(2), ask(3), log(), book(5)]).subset(),
-            expect![[r#"
+            &expect![[r#"
             passed, score 1.000, value ["ask","log","book","ask"]
             = ask {"q":1} [3]
             = log {} [5]
@@ -331,7 +331,7 @@ mod tests {
         );
         check(
             &expecting([ExpectedCall::new("ask"), book(6)]).subset(),
-            expect![[r#"
+            &expect![[r#"
             failed, score 0.250, value ["ask","log","book","ask"]
             = ask {"q":1} [3]
             + unexpected log {} [5]
@@ -382,19 +382,19 @@ mod tests {
     fn what_cannot_be_decided_says_why() {
         check(
             &expecting([]).in_order(),
-            expect![[r#"
+            &expect![[r#"
             error
             no calls are expected and any are allowed, so nothing could fail; to expect that none is made, use `exact`"#]],
         );
         check(
             &expecting([log().args(json!(1))]),
-            expect![[r#"
+            &expect![[r#"
             error
             the expected arguments of `log` are not an object: 1"#]],
         );
         check(
             &expecting([log()]).threshold(f64::NAN),
-            expect![[r#"
+            &expect![[r#"
             error
             threshold NaN is not between 0 and 1"#]],
         );

@@ -53,6 +53,7 @@ const TOKENS: &[(&str, &str)] = &[
 ];
 
 #[rustfmt::skip]
+#[expect(clippy::unreadable_literal, reason = "the digits are as Python printed them")]
 const SCORES: &[(&str, &str, [f64; 3])] = &[
     ("สว\u{e31}สด\u{e35}คร\u{e31}บ", "สว\u{e31}สด\u{e35}ค\u{e48}ะ", [0.5714285714285714, 0.6666666666666666, 0.6153846153846153]),
     ("東京へ行く", "京都へ行く", [0.8, 0.8, 0.8000000000000002]),

@@ -1,3 +1,13 @@
 //! Who can play the model: providers, script, recording
-mod script;
-pub use script::{Reply, Rule, ScriptedModel};
+
+mod http;
+mod key;
+mod protocol;
+mod provider;
+mod providers;
+mod spec;
+pub mod wire;
+
+pub use provider::Provider;
+pub use providers::{Environment, Network, Options, Providers, Retry, Timeouts, connect};
+pub use spec::{Api, ModelSpec, ParseSpecError};

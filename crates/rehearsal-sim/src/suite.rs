@@ -19,7 +19,7 @@ use crate::{Case, CaseRun, RunOptions};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let polite = Step::new("polite", |cx| Ok(cx.respond("Hello there!")));
-/// let case = Case::new("greets", polite).metric(FinalResponse::contains("greeting", "hello"));
+/// let case = Case::new("greets", polite).metric(FinalResponse::new("greeting").contains("hello"));
 /// let run = Suite::new([case]).seed(7).repeat(3).run().await;
 /// assert_eq!(run.result.summary.passed, 3);
 /// assert_eq!(run.result.repeats[0].pass_hat_k[2], 1.0);

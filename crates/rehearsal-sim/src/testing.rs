@@ -35,7 +35,7 @@ impl Case {
     /// // #[test]
     /// fn greets_politely() {
     ///     let polite = Step::new("polite", |cx| Ok(cx.respond("Hello there!")));
-    ///     Case::new("greets", polite).metric(FinalResponse::contains("greeting", "hello")).assert_passes();
+    ///     Case::new("greets", polite).metric(FinalResponse::new("greeting").contains("hello")).assert_passes();
     /// }
     /// # greets_politely();
     /// ```

@@ -96,7 +96,7 @@ impl ExpectedCall {
         let mut found = Vec::new();
         let mut unless = |holds: bool, what: &dyn fmt::Display| {
             if !holds {
-                found.push(format!("expected arguments {what}, got {}", json(args)));
+                found.push(format!("expected arguments: {what}, got {}", json(args)));
             }
         };
         match &self.args {
@@ -104,10 +104,10 @@ impl ExpectedCall {
             ExpectedArgs::Where { holds, description } => unless(holds(args), description),
             ExpectedArgs::Matching(query) => found.extend(unmet(query, &Value::Object(args.clone()))),
             ExpectedArgs::Whole(Value::Object(expected)) => {
-                compare(expected, args, Extra::Reported, "$", &mut found)
+                compare(expected, args, Extra::Reported, "$", &mut found);
             }
             ExpectedArgs::Part(Value::Object(expected)) => {
-                compare(expected, args, Extra::Allowed, "$", &mut found)
+                compare(expected, args, Extra::Allowed, "$", &mut found);
             }
             ExpectedArgs::Whole(other) | ExpectedArgs::Part(other) => unless(false, other),
         }
@@ -136,12 +136,14 @@ impl fmt::Debug for ExpectedCall {
     }
 }
 
+type Closure = Arc<dyn Fn(&Map<String, Value>) -> bool + Send + Sync>;
+
 #[derive(Clone)]
 enum ExpectedArgs {
     Any,
     Whole(Value),
     Part(Value),
-    Where { holds: Arc<dyn Fn(&Map<String, Value>) -> bool + Send + Sync>, description: String },
+    Where { holds: Closure, description: String },
     Matching(Query),
 }
 
@@ -209,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    fn check(expected: &ExpectedCall, args: &Value, differences: Expect) {
+    fn check(expected: &ExpectedCall, args: &Value, differences: &Expect) {
         let found = expected.differences(args.as_object().unwrap());
         assert_eq!(expected.accepts(args.as_object().unwrap()), found.is_empty());
         differences.assert_eq(&found.join("\n"));
@@ -222,11 +224,11 @@ mod tests {
     #[test]
     fn whole_arguments_differ_in_values_and_keys() {
         let expected = search().args(json!({"query": "a", "limit": 10, "deep": {"x": [1, {"y": 2}]}}));
-        check(&expected, &json!({"deep": {"x": [1.0, {"y": 2}]}, "limit": 10.0, "query": "a"}), expect![""]);
+        check(&expected, &json!({"deep": {"x": [1.0, {"y": 2}]}, "limit": 10.0, "query": "a"}), &expect![""]);
         check(
             &expected,
             &json!({"limit": "10", "deep": {"x": [1, {"y": 3}], "z": 0}, "max hits": null}),
-            expect![[r#"
+            &expect![[r#"
             $.query is missing, expected "a"
             $.limit expected 10, got "10"
             $.deep.x[1].y expected 2, got 3
@@ -236,35 +238,35 @@ mod tests {
         check(
             &expected,
             &json!({"query": "a", "limit": 10, "deep": {"x": [1]}}),
-            expect![[r#"$.deep.x expected [1,{"y":2}], got [1]"#]],
+            &expect![[r#"$.deep.x expected [1,{"y":2}], got [1]"#]],
         );
     }
 
     #[test]
     fn partial_arguments_may_be_more_at_any_depth() {
         let expected = search().args_partial(json!({"deep": {"x": [{"y": 2}]}}));
-        check(&expected, &json!({"limit": 1, "deep": {"x": [{"y": 2, "more": 1}], "z": 0}}), expect![""]);
+        check(&expected, &json!({"limit": 1, "deep": {"x": [{"y": 2, "more": 1}], "z": 0}}), &expect![""]);
         check(
             &expected,
             &json!({"deep": {"x": [{"y": 2}, 3]}}),
-            expect![[r#"$.deep.x expected [{"y":2}], got [{"y":2},3]"#]],
+            &expect![[r#"$.deep.x expected [{"y":2}], got [{"y":2},3]"#]],
         );
-        check(&expected, &json!({}), expect![[r#"$.deep is missing, expected {"x":[{"y":2}]}"#]]);
+        check(&expected, &json!({}), &expect![[r#"$.deep is missing, expected {"x":[{"y":2}]}"#]]);
     }
 
     #[test]
     fn closures_and_queries_decide_themselves() {
         let asks = search().args_where(|args| args.contains_key("question"), "asks a question");
-        check(&asks, &json!({"question": 1}), expect![""]);
+        check(&asks, &json!({"question": 1}), &expect![""]);
         check(
             &asks,
             &json!({"answer": 1}),
-            expect![[r#"expected arguments asks a question, got {"answer":1}"#]],
+            &expect![[r#"expected arguments: asks a question, got {"answer":1}"#]],
         );
-        check(&search().any_args(), &json!({"answer": 1}), expect![""]);
+        check(&search().any_args(), &json!({"answer": 1}), &expect![""]);
         let few = search().args_matching(Query::parse(&json!({"limit": {"$lte": 10}})).unwrap());
-        check(&few, &json!({"limit": 10}), expect![""]);
-        check(&few, &json!({"limit": 11}), expect![[r#"limit expected {"$lte":10}, got 11"#]]);
+        check(&few, &json!({"limit": 10}), &expect![""]);
+        check(&few, &json!({"limit": 11}), &expect![[r#"limit expected {"$lte":10}, got 11"#]]);
     }
 
     #[test]

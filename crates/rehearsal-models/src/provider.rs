@@ -1,0 +1,275 @@
+//! A model of a provider.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backon::{ExponentialBuilder, Retryable};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use rehearsal_agent::{Model, ModelCall, ModelChunk, ModelError};
+use rehearsal_core::{Chance, Clock, ModelResponse, TurnId};
+use reqwest::Client;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::http::{self, Reply};
+use crate::key::Key;
+use crate::protocol::{Assembler, Form, Protocol};
+use crate::wire::Delta;
+use crate::{ModelSpec, Options};
+
+/// A model of a provider, called over HTTP.
+///
+/// It answers or says why not, and keeps nothing between calls. Calls wait until the address they go to has a
+/// place free, are given up after a time, and are repeated where that may help; see [`Options`].
+#[derive(Clone)]
+pub struct Provider {
+    spec: ModelSpec,
+    name: Arc<str>,
+    protocol: Protocol,
+    connection: Arc<Connection>,
+}
+
+/// How a provider is reached.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(crate) limit: Arc<Semaphore>,
+    pub(crate) options: Options,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) base_url: String,
+    pub(crate) key: Option<Key>,
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Provider").field(&self.name).finish()
+    }
+}
+
+#[async_trait]
+impl Model for Provider {
+    fn name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+
+    fn model_id(&self) -> &str {
+        self.spec.model()
+    }
+
+    async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError> {
+        let request = self.request(call, Form::Whole)?;
+        let limit = self.connection.options.timeouts.response;
+        let attempt = || async {
+            let _permit = self.permit().await;
+            let answer = self.in_time(limit, self.fetch(&request)).await?;
+            self.protocol.read(&answer).map_err(|error| error.of_model(&self.name))
+        };
+        self.repeating(&call.turn, attempt).await.map_err(|error| self.without_key(error))
+    }
+
+    fn stream<'a>(&'a self, call: &'a ModelCall) -> BoxStream<'a, Result<ModelChunk, ModelError>> {
+        stream::once(self.open(call)).try_flatten().map_err(|error| self.without_key(error)).boxed()
+    }
+}
+
+impl Provider {
+    pub(crate) fn new(spec: ModelSpec, name: Arc<str>, connection: Connection) -> Self {
+        let protocol = Protocol::of(spec.api(), &connection.base_url);
+        Self { spec, name, protocol, connection: Arc::new(connection) }
+    }
+
+    /// The model that is meant.
+    pub fn spec(&self) -> &ModelSpec {
+        &self.spec
+    }
+
+    fn request(&self, call: &ModelCall, form: Form) -> Result<http::Request, ModelError> {
+        let unsupported = |why| ModelError::Unsupported { model: self.name.clone(), why };
+        let model = Some(call.request.setup.model.as_str()).filter(|model| !model.is_empty());
+        let model = model.unwrap_or(self.spec.model());
+        let url = self.protocol.url(&self.connection.base_url, model, form).map_err(unsupported)?;
+        let body = self.protocol.write(&call.request, model, form).map_err(|error| error.of_model(&self.name))?;
+        Ok(http::Request {
+            url,
+            body,
+            headers: self.protocol.headers(),
+            key: self.connection.key.as_ref().map(Key::header),
+        })
+    }
+
+    /// Begins a stream; only this is repeated, since pieces that were shown cannot be taken back.
+    async fn open<'a>(
+        &'a self,
+        call: &'a ModelCall,
+    ) -> Result<BoxStream<'a, Result<ModelChunk, ModelError>>, ModelError> {
+        let request = self.request(call, Form::Stream)?;
+        let timeouts = self.connection.options.timeouts;
+        let attempt = || async {
+            let permit = self.permit().await;
+            let reply = self.in_time(timeouts.response, self.send(&request)).await?;
+            Ok((reply, permit))
+        };
+        let (reply, permit) = self.repeating(&call.turn, attempt).await?;
+        if reply.is_json() {
+            // The server does not stream; its whole answer will do.
+            let answer = self.in_time(timeouts.response, self.text(reply)).await?;
+            let response = self.protocol.read(&answer).map_err(|error| error.of_model(&self.name))?;
+            return Ok(stream::once(async { Ok(ModelChunk::Done(response)) }).boxed());
+        }
+        let reading = Reading {
+            provider: self,
+            events: reply.events(),
+            assembler: Some(self.protocol.assembler()),
+            ready: VecDeque::new(),
+            _permit: permit,
+        };
+        let pieces = stream::try_unfold(reading, |mut reading| async move {
+            Ok(reading.next().await?.map(|piece| (piece, reading)))
+        });
+        Ok(pieces.boxed())
+    }
+
+    async fn permit(&self) -> OwnedSemaphorePermit {
+        self.connection.limit.clone().acquire_owned().await.expect("the limit is never closed")
+    }
+
+    async fn fetch(&self, request: &http::Request) -> Result<String, ModelError> {
+        let reply = self.send(request).await?;
+        self.text(reply).await
+    }
+
+    async fn send(&self, request: &http::Request) -> Result<Reply, ModelError> {
+        let connection = &*self.connection;
+        let reply = http::send(&connection.client, request).await.map_err(|fault| self.fault(fault))?;
+        let status = reply.status();
+        if (200..300).contains(&status) {
+            return Ok(reply);
+        }
+        let asked = reply.retry_after_ms(connection.clock.as_ref());
+        // What the provider says is a help; that it says no is certain.
+        let body = reply.text().await.unwrap_or_default();
+        if status == 401 && connection.key.is_none() {
+            let variable = self.spec.api().key_variables().join(" or ");
+            return Err(ModelError::MissingKey { model: self.name.clone(), variable });
+        }
+        let mut error = self.protocol.read_error(status, &body).of_model(&self.name);
+        if let ModelError::Status { retry_after_ms, .. } = &mut error {
+            *retry_after_ms = asked.or(*retry_after_ms);
+        }
+        Err(error)
+    }
+
+    async fn text(&self, reply: Reply) -> Result<String, ModelError> {
+        let text = reply.text().await.map_err(|fault| self.fault(fault))?;
+        Ok(match &self.connection.key {
+            Some(key) => key.remove_from_answer(text),
+            None => text,
+        })
+    }
+
+    async fn in_time<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, ModelError>>,
+    ) -> Result<T, ModelError> {
+        tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(self.timeout(limit)))
+    }
+
+    async fn repeating<T, F>(&self, turn: &TurnId, attempt: impl FnMut() -> F) -> Result<T, ModelError>
+    where
+        F: Future<Output = Result<T, ModelError>>,
+    {
+        let retry = self.connection.options.retry;
+        let waits = ExponentialBuilder::new()
+            .with_min_delay(retry.first_wait)
+            .with_max_delay(retry.longest_wait)
+            .with_max_times(retry.attempts.saturating_sub(1))
+            .with_jitter()
+            .with_jitter_seed(Chance::seeded(0).number(turn.as_str(), 0));
+        let adjust = |error: &ModelError, wait: Option<Duration>| {
+            let wait = wait?.min(retry.longest_wait);
+            match error {
+                ModelError::Status { retry_after_ms: Some(millis), .. } => {
+                    let asked = Duration::from_millis(*millis);
+                    (asked <= retry.longest_wait).then_some(asked.max(wait))
+                }
+                _ => Some(wait),
+            }
+        };
+        attempt.retry(waits).sleep(tokio::time::sleep).when(ModelError::is_transient).adjust(adjust).await
+    }
+
+    fn timeout(&self, limit: Duration) -> ModelError {
+        let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        ModelError::Timeout { model: self.name.clone(), millis }
+    }
+
+    fn fault(&self, fault: http::Fault) -> ModelError {
+        let model = self.name.clone();
+        match fault {
+            http::Fault::ConnectTimeout => self.timeout(self.connection.options.timeouts.connect),
+            http::Fault::Transport(why) => ModelError::Transport { model, why },
+            http::Fault::Malformed(why) => ModelError::Malformed { model, why },
+        }
+    }
+
+    /// The error without the key, wherever a server may have repeated it.
+    fn without_key(&self, mut error: ModelError) -> ModelError {
+        let Some(key) = &self.connection.key else { return error };
+        match &mut error {
+            ModelError::Status { message: text, .. }
+            | ModelError::NoAnswer { why: text, .. }
+            | ModelError::Transport { why: text, .. }
+            | ModelError::Malformed { why: text, .. }
+            | ModelError::Unsupported { why: text, .. } => *text = key.remove_from_error(std::mem::take(text)),
+            _ => {}
+        }
+        error
+    }
+}
+
+/// A stream that is being read.
+struct Reading<'a> {
+    provider: &'a Provider,
+    events: BoxStream<'static, Result<String, http::Fault>>,
+    assembler: Option<Assembler>,
+    ready: VecDeque<ModelChunk>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Reading<'_> {
+    /// The next piece; nothing after the last.
+    async fn next(&mut self) -> Result<Option<ModelChunk>, ModelError> {
+        let provider = self.provider;
+        let idle = provider.connection.options.timeouts.idle;
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Ok(Some(piece));
+            }
+            let Some(assembler) = &mut self.assembler else { return Ok(None) };
+            let event = tokio::time::timeout(idle, self.events.next()).await;
+            let event = event.map_err(|_| provider.timeout(idle))?;
+            let is_last = match event {
+                None => true,
+                Some(Err(fault)) => return Err(provider.fault(fault)),
+                Some(Ok(data)) => {
+                    let data = match &provider.connection.key {
+                        Some(key) => key.remove_from_answer(data),
+                        None => data,
+                    };
+                    let said = assembler.push(&data).map_err(|error| error.of_model(&provider.name))?;
+                    self.ready.extend(said.into_iter().map(|delta| match delta {
+                        Delta::Text(text) => ModelChunk::Text(text),
+                        Delta::Thought(text) => ModelChunk::Thought(text),
+                    }));
+                    assembler.has_ended()
+                }
+            };
+            if is_last && let Some(assembler) = self.assembler.take() {
+                let response = assembler.finish().map_err(|error| error.of_model(&provider.name))?;
+                self.ready.push_back(ModelChunk::Done(response));
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The providers a program talks to, and what they share.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rehearsal_agent::ModelError;
+use rehearsal_core::{Clock, SystemClock};
+use reqwest::{Client, Url};
+use tokio::sync::Semaphore;
+
+use crate::key::Key;
+use crate::provider::{Connection, Provider};
+use crate::spec::check_base_url;
+use crate::{Api, ModelSpec};
+
+/// Where settings and keys come from: a name in, the value out.
+///
+/// Nothing in this crate reads the process's environment itself. A program hands in
+/// `&|name| std::env::var(name).ok()`, a test whatever it likes.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// How providers are talked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Where connections may go.
+    pub network: Network,
+    /// How many calls may be under way at once, for each address.
+    pub concurrency: usize,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// When and how often to ask again.
+    pub retry: Retry,
+}
+
+impl Default for Options {
+    /// Any address, 32 calls at once, 120 s for an answer, five attempts.
+    fn default() -> Self {
+        Self {
+            network: Network::Allowed,
+            concurrency: 32,
+            timeouts: Timeouts {
+                connect: Duration::from_secs(10),
+                response: Duration::from_secs(120),
+                idle: Duration::from_secs(60),
+            },
+            retry: Retry {
+                attempts: 5,
+                first_wait: Duration::from_millis(500),
+                longest_wait: Duration::from_secs(60),
+            },
+        }
+    }
+}
+
+/// Where connections may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Only to this machine. Models elsewhere cannot be connected to, so no test reaches one by accident.
+    LoopbackOnly,
+    /// Anywhere.
+    Allowed,
+}
+
+/// How long to wait for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For a whole answer, or for a stream to begin, from when the call was let through to the provider.
+    pub response: Duration,
+    /// For the next piece of a stream.
+    pub idle: Duration,
+}
+
+/// When and how often to ask again after an answer that may be different the next time
+/// ([`ModelError::is_transient`]).
+///
+/// The wait doubles from one attempt to the next, and up to as much again is added so that calls that failed
+/// together do not come back together. How much is derived from the turn: the same turn waits the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How often to ask in all; one means never again.
+    pub attempts: usize,
+    /// The wait before the second attempt.
+    pub first_wait: Duration,
+    /// The longest wait. Where a provider asks for a longer one, its answer is final.
+    pub longest_wait: Duration,
+}
+
+/// The providers a program talks to: one pool of connections, and one limit of calls for each address, however
+/// many models are connected.
+///
+/// ```
+/// use rehearsal_models::{Network, Options, Providers};
+///
+/// let providers = Providers::new(Options { network: Network::LoopbackOnly, ..Options::default() });
+/// let local = "openai-compatible:qwen@http://127.0.0.1:8080/v1".parse()?;
+/// let model = providers.connect(&local, &|_| None)?;
+///
+/// let far = "openai:gpt-4o".parse()?;
+/// let error = providers.connect(&far, &|_| Some("sk-1234".into())).unwrap_err();
+/// assert!(error.to_string().contains("only this machine"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Providers {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: Options,
+    clock: Arc<dyn Clock>,
+    near: OnceLock<Result<Client, String>>,
+    far: OnceLock<Result<Client, String>>,
+    limits: Mutex<BTreeMap<String, Arc<Semaphore>>>,
+}
+
+impl Default for Providers {
+    fn default() -> Self {
+        Self::new(Options::default())
+    }
+}
+
+impl fmt::Debug for Providers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Providers").field("options", &self.shared.options).finish_non_exhaustive()
+    }
+}
+
+impl Providers {
+    /// Providers that are talked to in this way.
+    pub fn new(options: Options) -> Self {
+        Self::with_clock(options, Arc::new(SystemClock))
+    }
+
+    /// The same with a clock of one's own; it tells how long it is until the date at which a provider wants to
+    /// be asked again.
+    pub fn with_clock(options: Options, clock: Arc<dyn Clock>) -> Self {
+        let (near, far, limits) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Self { shared: Arc::new(Shared { options, clock, near, far, limits }) }
+    }
+
+    /// A model, ready to be asked. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The key is missing, or the address cannot be used or lies outside the network that is allowed.
+    pub fn connect(&self, spec: &ModelSpec, environment: Environment<'_>) -> Result<Provider, ModelError> {
+        let name: Arc<str> = spec.to_string().into();
+        let unsupported = |why: String| ModelError::Unsupported { model: name.clone(), why };
+        let base_url = base_url(spec, environment).map_err(unsupported)?;
+        let is_near = is_loopback(&base_url);
+        if self.shared.options.network == Network::LoopbackOnly && !is_near {
+            return Err(unsupported(format!("only this machine may be talked to, and {base_url} is elsewhere")));
+        }
+        let key = Key::find(spec.api(), environment).map_err(unsupported)?;
+        let needs_key = spec.api() != Api::OpenAiCompatible && !is_near;
+        if key.is_none() && needs_key {
+            let variable = spec.api().key_variables().join(" or ");
+            return Err(ModelError::MissingKey { model: name, variable });
+        }
+        let connection = Connection {
+            client: self.client(is_near).map_err(unsupported)?,
+            limit: self.limit(&base_url),
+            options: self.shared.options.clone(),
+            clock: self.shared.clock.clone(),
+            base_url,
+            key,
+        };
+        Ok(Provider::new(spec.clone(), name, connection))
+    }
+
+    fn limit(&self, base_url: &str) -> Arc<Semaphore> {
+        let mut limits = self.shared.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let permits = self.shared.options.concurrency.clamp(1, Semaphore::MAX_PERMITS);
+        limits.entry(base_url.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(permits))).clone()
+    }
+
+    fn client(&self, is_near: bool) -> Result<Client, String> {
+        let place = if is_near { &self.shared.near } else { &self.shared.far };
+        place.get_or_init(|| build_client(&self.shared.options, is_near)).clone()
+    }
+}
+
+/// Connects to a model with the default [`Options`].
+///
+/// Programs that talk to more than one model use [`Providers`], so that the models share connections and limits.
+///
+/// # Errors
+/// As [`Providers::connect`].
+pub fn connect(spec: &ModelSpec, environment: Environment<'_>) -> Result<Provider, ModelError> {
+    Providers::default().connect(spec, environment)
+}
+
+fn base_url(spec: &ModelSpec, environment: Environment<'_>) -> Result<String, String> {
+    if let Some(url) = spec.base_url() {
+        return Ok(url.to_owned());
+    }
+    let api = spec.api();
+    let variable = api.base_url_variable().unwrap_or_default();
+    match environment(variable).filter(|url| !url.trim().is_empty()) {
+        Some(url) => check_base_url(url.trim()).map_err(|error| format!("{variable}: {error}")),
+        None => Ok(api.default_base_url().to_owned()),
+    }
+}
+
+fn is_loopback(base_url: &str) -> bool {
+    let Ok(url) = Url::parse(base_url) else { return false };
+    match url.host_str() {
+        Some(host) if host.eq_ignore_ascii_case("localhost") => true,
+        Some(host) => {
+            let address = host.trim_start_matches('[').trim_end_matches(']');
+            address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+        None => false,
+    }
+}
+
+fn build_client(options: &Options, is_near: bool) -> Result<Client, String> {
+    // The result is an error where the program chose a provider of cryptography itself, which is fine too.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .user_agent(concat!("rehearsal/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(options.timeouts.connect)
+        // A redirect could carry the key to another host.
+        .redirect(reqwest::redirect::Policy::none())
+        // Over HTTP/2 all calls to a host share one connection and wait for each other beyond the hundred or so
+        // streams that it allows; a connection per call does not.
+        .http1_only()
+        .pool_max_idle_per_host(options.concurrency)
+        .tcp_nodelay(true);
+    if is_near {
+        // A proxy is never the way to one's own machine.
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| format!("the HTTP client cannot be set up: {error}"))
+}

@@ -1,0 +1,123 @@
+//! Suites: order, isolation, statistics, determinism.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rehearsal_agent::*;
+use rehearsal_core::*;
+use rehearsal_metrics::*;
+use rehearsal_sim::*;
+use serde_json::json;
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(FixedClock::default())
+}
+
+/// A case that talks, writes state, draws chance, and passes or not.
+fn case(name: &str, passes: bool) -> Case {
+    let talker = Step::new("talker", |cx| {
+        cx.state.set("turn", cx.index);
+        Ok(cx.respond(format!("round {}", cx.index)))
+    });
+    let user = Step::new("user", |cx| Ok(cx.respond(format!("re: {}", cx.input))));
+    Case::new(name, Loop::new("talk", talker).max_rounds(3))
+        .first_message("hi")
+        .loop_user(user)
+        .metric(StateMetric::new("turn", "session", "turn").equals(json!(if passes { 2 } else { 9 })))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn results_come_in_the_order_of_the_cases_and_are_counted() {
+    let cases: Vec<Case> = (0..20).map(|n| case(&format!("case {n}"), n % 4 != 0)).collect();
+    let broken =
+        Case::new("broken", Loop::new("l", Step::new("s", |_| Err("no".into())))).first_message("hi");
+    let endless = case("endless", true).max_turns(1);
+    let unjudged = Case::new("unjudged", Step::new("s", |cx| Ok(cx.respond("hi"))));
+    let run = Suite::new(cases.into_iter().chain([broken, endless, unjudged])).clock(clock()).run().await;
+    let expected =
+        Summary { total: 23, passed: 15, failed: 5, errors: 1, terminated: 1, unjudged: 1, not_run: 0 };
+    assert_eq!(run.result.summary, expected);
+    assert!(!run.result.passed());
+    let names: Vec<&str> = run.result.results.iter().map(|result| result.name.as_str()).collect();
+    assert_eq!(&names[..3], ["case 0", "case 1", "case 2"]);
+    assert_eq!(&names[20..], ["broken", "endless", "unjudged"]);
+}
+
+#[tokio::test]
+async fn stopping_at_the_first_failure_counts_what_was_not_run() {
+    let started = Arc::new(AtomicUsize::new(0));
+    let count = started.clone();
+    let cases = [case("a", true), case("b", false), case("c", true), case("d", true)];
+    let suite = Suite::new(cases).jobs(1).on_first_failure(OnFirstFailure::Stop).observe(move |event| {
+        if let SuiteEvent::Started { .. } = event {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let run = suite.run().await;
+    assert_eq!(
+        run.result.summary,
+        Summary { total: 4, passed: 1, failed: 1, not_run: 2, ..Summary::default() }
+    );
+    assert_eq!(started.load(Ordering::SeqCst), 2);
+    assert!(!run.result.passed());
+}
+
+#[tokio::test]
+async fn an_empty_suite_has_not_passed() {
+    assert!(!Suite::new([]).run().await.result.passed());
+}
+
+#[tokio::test]
+async fn repeats_of_a_case_are_independent_and_counted_together() {
+    let lucky = Step::new("lucky", |cx| Ok(cx.respond("x")));
+    let lucky = Case::new("lucky", lucky).metric(Custom::new("luck", |ledger: &Ledger| {
+        MetricResult::from_pass(ledger.started().unwrap().seed.unwrap() % 2 == 0)
+    }));
+    let run = Suite::new([case("sure", true), lucky]).repeat(8).seed(3).clock(clock()).run().await;
+    let [sure, lucky] = &run.result.repeats[..] else { panic!("{:?}", run.result.repeats) };
+    assert_eq!((sure.runs, sure.passed, sure.pass_hat_k[7]), (8, 8, 1.0));
+    assert_eq!(lucky.runs, 8);
+    assert!((1..8).contains(&lucky.passed), "the seed differs from repeat to repeat");
+    assert!(lucky.pass_at_k[7] > lucky.pass_hat_k[7]);
+    let seeds: std::collections::BTreeSet<u64> =
+        run.result.results.iter().map(|result| result.seed).collect();
+    assert_eq!(seeds.len(), 16);
+    let names: Vec<(&str, u32)> =
+        run.result.results.iter().map(|result| (result.name.as_str(), result.repeat)).collect();
+    assert_eq!((names[0], names[7], names[8]), (("sure", 0), ("sure", 7), ("lucky", 0)));
+}
+
+fn ledgers(run: &SuiteRun) -> Vec<String> {
+    run.runs.iter().flat_map(CaseRun::ledgers).map(Ledger::to_jsonl).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parallelism_changes_no_byte_of_any_ledger() {
+    let suite = |jobs| {
+        Suite::new((0..12).map(|n| case(&format!("case {n}"), true)))
+            .clock(clock())
+            .seed(5)
+            .repeat(2)
+            .jobs(jobs)
+    };
+    let one_by_one = suite(1).run().await;
+    let side_by_side = suite(16).run().await;
+    assert_eq!(ledgers(&one_by_one), ledgers(&side_by_side));
+    assert_eq!(one_by_one.result, side_by_side.result);
+    assert_eq!(ledgers(&one_by_one).len(), 48);
+}
+
+#[tokio::test]
+async fn a_stored_ledger_can_be_scored_again_with_other_metrics() {
+    let run = case("stored", true).run(&RunOptions::default()).await;
+    let stored = Ledger::from_jsonl(&run.main.to_jsonl()).unwrap();
+    let metrics: [MetricRef; 3] = [
+        Arc::new(EventCountMetric::new("messages", "user_message").exactly(3)),
+        Arc::new(FinalResponse::new("last").contains("round 2")),
+        Arc::new(LlmJudge::new("judge", "Was it kind?")),
+    ];
+    let results = score(&stored, &metrics);
+    assert!(results["messages"].passed());
+    assert!(results["last"].passed());
+    assert_eq!(results["judge"].status, MetricStatus::Unscored);
+}
