@@ -26,10 +26,10 @@ enum Bench {
 }
 
 impl Bench {
-    /// The example of the `rehearsal` crate that holds the benchmark.
-    fn example(self) -> &'static str {
+    /// The bench target of the `rehearsal` crate.
+    fn target(self) -> &'static str {
         match self {
-            Self::Engine => "bench_engine",
+            Self::Engine => "engine",
         }
     }
 }
@@ -38,16 +38,7 @@ impl Bench {
 pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> Result<ExitCode, Failure> {
     let mut cargo = child::cargo();
     cargo.current_dir(&workspace.root);
-    cargo.args([
-        "run",
-        "--release",
-        "--locked",
-        "--package",
-        "rehearsal",
-        "--example",
-        args.bench.example(),
-        "--",
-    ]);
+    cargo.args(["bench", "--locked", "--package", "rehearsal", "--bench", args.bench.target(), "--"]);
     let status = child::run(cargo.args(&args.args))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))

@@ -1,4 +1,4 @@
-//! Pure functions of a ledger: metrics, evaluators, statistics
+//! Pure functions of a ledger: metrics, evaluators, statistics.
 //!
 //! A metric looks at the events of a session and says whether the agent did well, how well, and why; see
 //! [`Metric`]. It runs nothing and reads nothing else, so [`score`] scores any stored ledger again. Metrics that

@@ -118,19 +118,19 @@ impl StateMetric {
     /// The event after which the value was another one than before; nothing where it never was any.
     fn last_change(&self, ledger: &Ledger) -> Option<u64> {
         let mut state = State::default();
+        let mut before = None;
         let mut changed = None;
         for event in ledger.events() {
-            let mut next = state.clone();
-            if let EventBody::SessionStarted(started) = &event.body {
-                next = started.state.clone();
+            match &event.body {
+                EventBody::SessionStarted(started) => state = started.state.clone(),
+                body if body.changes().is_empty() => continue,
+                body => body.changes().iter().for_each(|patch| state.apply(patch)),
             }
-            for patch in event.body.changes() {
-                next.apply(patch);
-            }
-            if self.look_up(&state) != self.look_up(&next) {
+            let after = self.look_up(&state);
+            if after != before.as_ref() {
+                before = after.cloned();
                 changed = Some(event.seq);
             }
-            state = next;
         }
         changed
     }

@@ -362,6 +362,17 @@ mod tests {
     }
 
     #[test]
+    fn evidence_stays_short_enough_to_read() {
+        let result =
+            TrajectoryMetric::new("trajectory", Vec::new()).assess(&ledger(&"call log {}\n".repeat(300)));
+        assert_eq!(result.evidence.len(), 201);
+        assert_eq!(result.evidence[200].text, "… and 100 more steps");
+        let keys: Map<String, Value> = (0..9).map(|n| (n.to_string(), json!(n))).collect();
+        let result = expecting([log().args(keys.into())]).assess(&ledger("call log {}"));
+        assert!(result.evidence[0].text.ends_with("; and 4 more differences"), "{:?}", result.evidence);
+    }
+
+    #[test]
     fn no_calls_can_be_expected_exactly() {
         let none = expecting([]);
         expect![[r#"

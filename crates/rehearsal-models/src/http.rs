@@ -59,7 +59,8 @@ impl Reply {
 
     /// How long it asks to wait, in milliseconds.
     pub(crate) fn retry_after_ms(&self, clock: &dyn Clock) -> Option<u64> {
-        let text = |name: HeaderName| self.0.headers().get(name)?.to_str().ok().map(|text| text.trim().to_owned());
+        let text =
+            |name: HeaderName| self.0.headers().get(name)?.to_str().ok().map(|text| text.trim().to_owned());
         if let Some(millis) = text(HeaderName::from_static("retry-after-ms")) {
             return parse_scaled(&millis, 1.0);
         }
@@ -95,7 +96,9 @@ impl Reply {
             Ok(event) => Ok(event.data),
             Err(EventStreamError::Transport(fault)) => Err(fault),
             Err(EventStreamError::Utf8(_)) => Err(Fault::Malformed("the stream is not UTF-8".to_owned())),
-            Err(EventStreamError::Parser(_)) => Err(Fault::Malformed("the stream holds no events".to_owned())),
+            Err(EventStreamError::Parser(_)) => {
+                Err(Fault::Malformed("the stream holds no events".to_owned()))
+            }
         });
         events.boxed()
     }

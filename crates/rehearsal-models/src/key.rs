@@ -43,12 +43,14 @@ impl Key {
     fn new(api: Api, secret: SecretString, variable: &str) -> Result<Self, String> {
         let text = secret.expose_secret();
         let (header, value) = match api {
-            Api::OpenAi | Api::OpenAiCompatible => ("authorization", HeaderValue::try_from(format!("Bearer {text}"))),
+            Api::OpenAi | Api::OpenAiCompatible => {
+                ("authorization", HeaderValue::try_from(format!("Bearer {text}")))
+            }
             Api::Anthropic => ("x-api-key", HeaderValue::try_from(text)),
             Api::Gemini => ("x-goog-api-key", HeaderValue::try_from(text)),
         };
-        let mut value =
-            value.map_err(|_| format!("the key in {variable} holds characters that cannot be part of a key"))?;
+        let mut value = value
+            .map_err(|_| format!("the key in {variable} holds characters that cannot be part of a key"))?;
         value.set_sensitive(true);
         Ok(Self { secret, header: HeaderName::from_static(header), value })
     }

@@ -89,7 +89,8 @@ impl Provider {
         let model = Some(call.request.setup.model.as_str()).filter(|model| !model.is_empty());
         let model = model.unwrap_or(self.spec.model());
         let url = self.protocol.url(&self.connection.base_url, model, form).map_err(unsupported)?;
-        let body = self.protocol.write(&call.request, model, form).map_err(|error| error.of_model(&self.name))?;
+        let body =
+            self.protocol.write(&call.request, model, form).map_err(|error| error.of_model(&self.name))?;
         Ok(http::Request {
             url,
             body,
@@ -222,7 +223,9 @@ impl Provider {
             | ModelError::NoAnswer { why: text, .. }
             | ModelError::Transport { why: text, .. }
             | ModelError::Malformed { why: text, .. }
-            | ModelError::Unsupported { why: text, .. } => *text = key.remove_from_error(std::mem::take(text)),
+            | ModelError::Unsupported { why: text, .. } => {
+                *text = key.remove_from_error(std::mem::take(text))
+            }
             _ => {}
         }
         error

@@ -42,13 +42,13 @@ impl Default for Options {
             concurrency: 32,
             timeouts: Timeouts {
                 connect: Duration::from_secs(10),
-                response: Duration::from_secs(120),
-                idle: Duration::from_secs(60),
+                response: Duration::from_mins(2),
+                idle: Duration::from_mins(1),
             },
             retry: Retry {
                 attempts: 5,
                 first_wait: Duration::from_millis(500),
-                longest_wait: Duration::from_secs(60),
+                longest_wait: Duration::from_mins(1),
             },
         }
     }
@@ -100,7 +100,7 @@ pub struct Retry {
 /// let model = providers.connect(&local, &|_| None)?;
 ///
 /// let far = "openai:gpt-4o".parse()?;
-/// let error = providers.connect(&far, &|_| Some("sk-1234".into())).unwrap_err();
+/// let error = providers.connect(&far, &|_| None).unwrap_err();
 /// assert!(error.to_string().contains("only this machine"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -152,7 +152,9 @@ impl Providers {
         let base_url = base_url(spec, environment).map_err(unsupported)?;
         let is_near = is_loopback(&base_url);
         if self.shared.options.network == Network::LoopbackOnly && !is_near {
-            return Err(unsupported(format!("only this machine may be talked to, and {base_url} is elsewhere")));
+            return Err(unsupported(format!(
+                "only this machine may be talked to, and {base_url} is elsewhere"
+            )));
         }
         let key = Key::find(spec.api(), environment).map_err(unsupported)?;
         let needs_key = spec.api() != Api::OpenAiCompatible && !is_near;
@@ -219,7 +221,7 @@ fn is_loopback(base_url: &str) -> bool {
 
 fn build_client(options: &Options, is_near: bool) -> Result<Client, String> {
     // The result is an error where the program chose a provider of cryptography itself, which is fine too.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    drop(rustls::crypto::ring::default_provider().install_default());
     let mut builder = Client::builder()
         .user_agent(concat!("rehearsal/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(options.timeouts.connect)

@@ -1,92 +1,118 @@
-//! A model that follows a script: a list, a function, or rules on the request.
+//! A model that answers from a script.
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use rehearsal_agent::{Model, ModelCall, ModelError};
-use rehearsal_core::{Content, FinishReason, ModelResponse, Part, Player, Role, Usage};
-use serde_json::Value;
+use rehearsal_core::{ModelResponse, Player};
 
+use crate::request_text;
+
+mod matcher;
+mod reply;
 mod rule;
 
-pub use rule::Rule;
+pub use matcher::{InvalidPattern, Matcher};
+pub use reply::{IntoAnswer, Reply};
+pub use rule::{Rule, RuleStart};
 
-/// A model that follows a script.
+/// A model that answers from a script: a list, a function, or rules on what it is asked.
 ///
-/// It keeps nothing between calls: a list answers by how many turns of the asking agent were answered before, so
-/// a session that is resumed in another process goes on at the right place.
+/// It keeps nothing between calls: what it answers follows from the call alone, so a session that is resumed
+/// elsewhere gets the same answers. A request for which the script has nothing is an error that shows the
+/// request, never a made-up answer.
 ///
 /// ```
-/// use rehearsal_models::{Reply, Rule, ScriptedModel};
+/// use rehearsal_models::{Matcher, Reply, Rule, ScriptedModel};
 /// use serde_json::json;
 ///
-/// let list = ScriptedModel::list("patient", ["I have chest pain", "About 30 minutes"]);
-/// let rules = ScriptedModel::rules("clinician", [
-///     Rule::when_user_says("chest pain").reply(Reply::call("escalate", json!({"level": "emergency_999"}))),
-///     Rule::when_tool_answers("escalate").reply("Please call 999 now."),
+/// let by_turn = ScriptedModel::list("greeter", [Reply::call("look_up", json!({"id": 7})), "hello Ada".into()]);
+///
+/// let by_rules = ScriptedModel::rules("clerk", [
+///     Rule::when(Matcher::user_contains("refund")).reply(Reply::call("refund", json!({"order": 7}))),
+///     Rule::when(Matcher::tool_result("refund")).reply("You have your money back."),
+///     Rule::otherwise().reply("How can I help?"),
 /// ]);
+///
+/// let by_function = ScriptedModel::function("echo", |call| {
+///     Reply::text(format!("turn {} of {}", call.index, call.agent))
+/// });
+/// # drop((by_turn, by_rules, by_function));
 /// ```
 #[derive(Clone)]
 pub struct ScriptedModel {
     name: Arc<str>,
-    script: Arc<ScriptFn>,
+    script: Script,
 }
 
-type ScriptFn = dyn Fn(&ModelCall) -> Result<Reply, String> + Send + Sync;
+#[derive(Clone)]
+enum Script {
+    List(Arc<[Reply]>),
+    Rules(Arc<[Rule]>),
+    Function(Answerer),
+}
+
+/// A function that answers calls.
+pub(crate) type Answerer = Arc<dyn Fn(&ModelCall) -> Result<ModelResponse, ModelError> + Send + Sync>;
 
 impl ScriptedModel {
-    /// A model that gives these replies one after the other, to each agent that asks it from the first one on.
+    /// Answers the first turn of an agent with the first reply, the second with the second, and so on.
+    ///
+    /// Turns are counted for each agent and session on its own ([`ModelCall::index`]), so agents that share a
+    /// list each begin at its start.
     pub fn list<R: Into<Reply>>(name: &str, replies: impl IntoIterator<Item = R>) -> Self {
-        let replies: Vec<Reply> = replies.into_iter().map(Into::into).collect();
-        Self::fallible(name, move |call| {
-            let index = usize::try_from(call.index).unwrap_or(usize::MAX);
-            replies.get(index).cloned().ok_or_else(|| {
-                let count = replies.len();
-                format!(
-                    "its list has {count} replies and this is question {} of `{}`\n{}",
-                    index + 1,
-                    call.agent,
-                    show(call)
-                )
-            })
-        })
+        let replies = replies.into_iter().map(Into::into).collect();
+        Self { name: name.into(), script: Script::List(replies) }
     }
 
-    /// A model that computes its reply.
-    pub fn function<R: Into<Reply>>(
+    /// Answers with what a function makes of the call.
+    ///
+    /// The function should depend on the call alone; one that counts or remembers gives other answers when a
+    /// session is resumed.
+    pub fn function<A: IntoAnswer>(
         name: &str,
-        script: impl Fn(&ModelCall) -> R + Send + Sync + 'static,
+        answer: impl Fn(&ModelCall) -> A + Send + Sync + 'static,
     ) -> Self {
-        Self::fallible(name, move |call| Ok(script(call).into()))
+        let answer = move |call: &ModelCall| answer(call).into_answer();
+        Self { name: name.into(), script: Script::Function(Arc::new(answer)) }
     }
 
-    /// A model that computes its reply, or says why it has none.
-    pub fn fallible(
-        name: &str,
-        script: impl Fn(&ModelCall) -> Result<Reply, String> + Send + Sync + 'static,
-    ) -> Self {
-        Self { name: name.into(), script: Arc::new(script) }
-    }
-
-    /// A model that gives the reply of the first rule that fits the request. A request that no rule fits fails,
-    /// and the error shows the request and the rules.
+    /// Answers with the first rule that matches what is asked.
     pub fn rules(name: &str, rules: impl IntoIterator<Item = Rule>) -> Self {
-        let rules: Vec<Rule> = rules.into_iter().collect();
-        Self::fallible(name, move |call| {
-            let fitting = rules.iter().find(|rule| rule.fits(call));
-            fitting.map(|rule| rule.answer(call)).ok_or_else(|| {
-                let list: String =
-                    rules.iter().map(|rule| format!("\n  when {}", rule.description())).collect();
-                format!("no rule fits the request\n{}\nthe rules are:{list}", show(call))
-            })
-        })
+        Self { name: name.into(), script: Script::Rules(rules.into_iter().collect()) }
+    }
+
+    fn answer(&self, call: &ModelCall) -> Result<ModelResponse, ModelError> {
+        match &self.script {
+            Script::Function(answer) => answer(call),
+            Script::List(replies) => {
+                let reply = usize::try_from(call.index).ok().and_then(|index| replies.get(index));
+                let reply = reply.ok_or_else(|| self.no_answer(past_the_end(replies.len(), call)))?;
+                reply.clone().into_answer()
+            }
+            Script::Rules(rules) => match rules.iter().find(|rule| rule.matches(call)) {
+                Some(rule) => rule.answer(call),
+                None => Err(self.no_answer(no_rule(rules, call))),
+            },
+        }
+    }
+
+    fn no_answer(&self, why: String) -> ModelError {
+        ModelError::NoAnswer { model: self.name.clone(), why }
     }
 }
 
 impl fmt::Debug for ScriptedModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedModel").field("name", &self.name).finish_non_exhaustive()
+        let mut tuple = f.debug_tuple("ScriptedModel");
+        tuple.field(&self.name);
+        match &self.script {
+            Script::List(replies) => tuple.field(replies),
+            Script::Rules(rules) => tuple.field(rules),
+            Script::Function(_) => &mut tuple,
+        };
+        tuple.finish()
     }
 }
 
@@ -101,104 +127,27 @@ impl Model for ScriptedModel {
     }
 
     async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError> {
-        let reply = (self.script)(call);
-        reply.map(Reply::into_response).map_err(|why| ModelError::NoAnswer { model: self.name.clone(), why })
+        self.answer(call)
     }
 }
 
-/// What a scripted model answers.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reply {
-    parts: Vec<Part>,
-    usage: Option<Usage>,
+fn past_the_end(turns: usize, call: &ModelCall) -> String {
+    format!(
+        "the script has {turns} {}, and agent `{}` asks for turn {}\n\n{}\n\nhint: add a reply to the script",
+        if turns == 1 { "turn" } else { "turns" },
+        call.agent,
+        call.index + 1,
+        request_text::last(&call.request),
+    )
 }
 
-impl Reply {
-    /// Some text.
-    pub fn text(text: impl Into<String>) -> Self {
-        let text = text.into();
-        let parts = if text.is_empty() { Vec::new() } else { vec![Part::text(text)] };
-        Self { parts, usage: None }
-    }
-
-    /// Structured output.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "reads like the other constructors: `Reply::json(json!(…))`"
-    )]
-    pub fn json(value: Value) -> Self {
-        Self::text(value.to_string())
-    }
-
-    /// A tool call.
-    pub fn call(tool: &str, args: Value) -> Self {
-        Self::default().and_call(tool, args)
-    }
-
-    /// The same reply with one more tool call.
-    #[must_use]
-    pub fn and_call(mut self, tool: &str, args: Value) -> Self {
-        self.parts.push(Part::call(tool, args));
-        self
-    }
-
-    /// The same reply with tokens it cost.
-    #[must_use]
-    pub fn usage(mut self, input: u64, output: u64) -> Self {
-        self.usage = Some(Usage { input, output, ..Usage::default() });
-        self
-    }
-
-    fn into_response(self) -> ModelResponse {
-        let content = Content::new(Role::Model, self.parts);
-        let finish =
-            if content.calls().next().is_some() { FinishReason::ToolCalls } else { FinishReason::Stop };
-        ModelResponse { usage: self.usage, finish: Some(finish), ..ModelResponse::new(content) }
-    }
-}
-
-impl From<&str> for Reply {
-    fn from(text: &str) -> Self {
-        Self::text(text)
-    }
-}
-
-impl From<String> for Reply {
-    fn from(text: String) -> Self {
-        Self::text(text)
-    }
-}
-
-/// The end of a request as people read it.
-fn show(call: &ModelCall) -> String {
-    const LINES: usize = 6;
-    const LENGTH: usize = 200;
-    let contents = &call.request.contents;
-    let hidden = contents.len().saturating_sub(LINES);
-    let mut text = format!("the request of `{}` ends with:", call.agent);
-    if hidden > 0 {
-        text.push_str(&format!("\n  … {hidden} earlier"));
-    }
-    for content in &contents[hidden..] {
-        let role = content.role.as_ref().map_or("?", Role::as_str);
-        for part in &content.parts {
-            let line = describe(part);
-            let short: String = line.chars().take(LENGTH).collect();
-            let mark = if short.len() < line.len() { "…" } else { "" };
-            text.push_str(&format!("\n  {role}: {short}{mark}"));
-        }
-    }
-    text
-}
-
-fn describe(part: &Part) -> String {
-    use rehearsal_core::PartData;
-    match &part.data {
-        PartData::Text(text) => text.clone(),
-        PartData::FunctionCall(call) => format!("calls {} {}", call.name, Value::Object(call.args.clone())),
-        PartData::FunctionResponse(response) => {
-            format!("{} gives {}", response.name, Value::Object(response.response.clone()))
-        }
-        _ => "(other content)".to_owned(),
-    }
+fn no_rule(rules: &[Rule], call: &ModelCall) -> String {
+    let listed: Vec<_> = (1..).zip(rules).map(|(number, rule)| format!("  {number}. {rule}")).collect();
+    format!(
+        "no rule matches turn {} of agent `{}`\n\n{}\n\nrules:\n{}\n\nhint: add a rule that matches, or `Rule::otherwise()` at the end",
+        call.index + 1,
+        call.agent,
+        request_text::whole(&call.request),
+        if listed.is_empty() { "  none".to_owned() } else { listed.join("\n") },
+    )
 }

@@ -159,7 +159,9 @@ impl FromStr for ModelSpec {
         }
         let base_url = match (api, url) {
             (Api::OpenAiCompatible, Some(url)) => Some(check_base_url(url)?),
-            (Api::OpenAiCompatible, None) => return Err(ParseSpecError::NoAddress { model: model.to_owned() }),
+            (Api::OpenAiCompatible, None) => {
+                return Err(ParseSpecError::NoAddress { model: model.to_owned() });
+            }
             (_, None) => None,
             (_, Some(_)) => {
                 let variable = api.base_url_variable().unwrap_or_default();
@@ -197,13 +199,17 @@ pub enum ParseSpecError {
         api: &'static str,
     },
     /// The address is missing.
-    #[error("a compatible server needs its address\n\nhint: write `openai-compatible:{model}@http://127.0.0.1:8080/v1`")]
+    #[error(
+        "a compatible server needs its address\n\nhint: write `openai-compatible:{model}@http://127.0.0.1:8080/v1`"
+    )]
     NoAddress {
         /// The model.
         model: String,
     },
     /// The address cannot be given here.
-    #[error("`{api}` models take no address here, so that no file can send your key somewhere else\n\nhint: set the environment variable {variable}, or write `openai-compatible:…`")]
+    #[error(
+        "`{api}` models take no address here, so that no file can send your key somewhere else\n\nhint: set the environment variable {variable}, or write `openai-compatible:…`"
+    )]
     AddressNotAllowed {
         /// The API.
         api: &'static str,
@@ -231,22 +237,44 @@ pub(crate) fn check_base_url(text: &str) -> Result<String, ParseSpecError> {
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(wrong("must begin with http:// or https:// and name a host"));
     }
-    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("must not hold a user, a password or anything after `?` or `#`; keys come from the environment"));
+    if !url.username().is_empty()
+        || url.password().is_some()
+        || url.query().is_some()
+        || url.fragment().is_some()
+    {
+        return Err(wrong(
+            "must not hold a user, a password or anything after `?` or `#`; keys come from the environment",
+        ));
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
 fn guess_api(model: &str) -> Option<&'static str> {
-    let families = [("gpt", "openai"), ("o1", "openai"), ("o3", "openai"), ("o4", "openai"), ("chatgpt", "openai"),
-        ("claude", "anthropic"), ("gemini", "gemini"), ("gemma", "gemini")];
+    let families = [
+        ("gpt", "openai"),
+        ("o1", "openai"),
+        ("o3", "openai"),
+        ("o4", "openai"),
+        ("chatgpt", "openai"),
+        ("claude", "anthropic"),
+        ("gemini", "gemini"),
+        ("gemma", "gemini"),
+    ];
     families.iter().find(|(prefix, _)| model.starts_with(prefix)).map(|(_, api)| *api)
 }
 
 fn nearest_api(word: &str) -> Option<&'static str> {
-    let other_names = [("google", Api::Gemini), ("vertex", Api::Gemini), ("claude", Api::Anthropic),
-        ("gpt", Api::OpenAi), ("ollama", Api::OpenAiCompatible), ("vllm", Api::OpenAiCompatible),
-        ("llamacpp", Api::OpenAiCompatible), ("local", Api::OpenAiCompatible), ("lmstudio", Api::OpenAiCompatible)];
+    let other_names = [
+        ("google", Api::Gemini),
+        ("vertex", Api::Gemini),
+        ("claude", Api::Anthropic),
+        ("gpt", Api::OpenAi),
+        ("ollama", Api::OpenAiCompatible),
+        ("vllm", Api::OpenAiCompatible),
+        ("llamacpp", Api::OpenAiCompatible),
+        ("local", Api::OpenAiCompatible),
+        ("lmstudio", Api::OpenAiCompatible),
+    ];
     let word = word.to_lowercase();
     if let Some((_, api)) = other_names.iter().find(|(name, _)| *name == word) {
         return Some(api.word());
@@ -297,8 +325,14 @@ mod tests {
         check(" anthropic:claude-sonnet-4-5 ", Ok((Api::Anthropic, "claude-sonnet-4-5", None)));
         check("gemini:gemini-2.5-flash", Ok((Api::Gemini, "gemini-2.5-flash", None)));
         let compatible = |model, url| Ok((Api::OpenAiCompatible, model, Some(url)));
-        check("openai-compatible:qwen2.5:7b@http://127.0.0.1:80/v1/", compatible("qwen2.5:7b", "http://127.0.0.1/v1"));
-        check("openai-compatible:a/b@c@https://example.com/v1", compatible("a/b@c", "https://example.com/v1"));
+        check(
+            "openai-compatible:qwen2.5:7b@http://127.0.0.1:80/v1/",
+            compatible("qwen2.5:7b", "http://127.0.0.1/v1"),
+        );
+        check(
+            "openai-compatible:a/b@c@https://example.com/v1",
+            compatible("a/b@c", "https://example.com/v1"),
+        );
     }
 
     #[test]
@@ -317,8 +351,10 @@ mod tests {
 
     #[test]
     fn an_address_with_a_secret_is_refused_and_not_repeated() {
-        for text in ["openai-compatible:m@http://me:hunter2@localhost/v1", "openai-compatible:m@http://localhost/?key=hunter2"]
-        {
+        for text in [
+            "openai-compatible:m@http://me:hunter2@localhost/v1",
+            "openai-compatible:m@http://localhost/?key=hunter2",
+        ] {
             let error = text.parse::<ModelSpec>().unwrap_err().to_string();
             assert!(error.contains("must not hold") && !error.contains("hunter2"), "{error}");
         }

@@ -172,3 +172,36 @@ fn reason(text: &str) -> EndReason {
         name => serde_json::from_value(name.into()).unwrap_or_else(|error| panic!("`end {name}`: {error}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_becomes_its_event() {
+        let ledger = ledger(
+            r#"start {"patient": {"age": 55}}
+            user: hi / agent: a: b / call ask {"q": {"x": 1}} / result ask {"a": 2} / call ask / fail ask no luck
+            @ helper: hm / state {"patient": {"age": 56}} / yield / user: bye / final "done" / note seen {"by": "me"}
+            error it broke / end error"#,
+        );
+        let kinds: Vec<&str> = ledger.events().iter().map(|event| event.body.kind()).collect();
+        let expected = "session_started user_message model_response tool_call tool_result tool_call tool_result \
+            model_response state_change yield user_message final_response note error session_ended";
+        assert_eq!(kinds.join(" "), expected);
+        assert_eq!(ledger.state().get("patient", "age"), Some(&Value::from(56)));
+        assert_eq!((ledger.turns(), ledger.end()), (1, Some(EndReason::Error)));
+        let nested: Vec<u64> = rehearsal_core::transcript(&ledger)
+            .iter()
+            .filter(|line| line.nested)
+            .map(|line| line.seq)
+            .collect();
+        assert_eq!(nested, [8]);
+    }
+
+    #[test]
+    #[should_panic(expected = "no call of `ask` is open")]
+    fn a_session_that_cannot_be_is_refused() {
+        ledger("result ask 1");
+    }
+}

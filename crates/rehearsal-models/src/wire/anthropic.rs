@@ -22,13 +22,13 @@ pub use block::{
 };
 pub use error::{read_error, write_error};
 pub use request::{
-    DEFAULT_MAX_TOKENS, Format, JsonSchemaFormat, Message, NamedTool, OutputConfig, Request, Tool, ToolChoice,
-    ToolChoiceBody,
+    DEFAULT_MAX_TOKENS, Format, JsonSchemaFormat, Message, NamedTool, OutputConfig, Request, Tool,
+    ToolChoice, ToolChoiceBody,
 };
 pub use response::{OutputDetails, Response, Usage};
 pub use stream::{
-    Assembler, BlockDelta, BlockDeltaEvent, BlockStart, BlockStop, Event, JsonDelta, MessageChange, MessageDeltaEvent,
-    MessageStart, SignatureDelta, TextDelta, ThinkingDelta,
+    Assembler, BlockDelta, BlockDeltaEvent, BlockStart, BlockStop, Event, JsonDelta, MessageChange,
+    MessageDeltaEvent, MessageStart, SignatureDelta, TextDelta, ThinkingDelta,
 };
 
 /// The name under which what only this API knows is kept.

@@ -10,7 +10,7 @@ pub(crate) fn standard(data: &str) -> String {
             other => other,
         })
         .collect();
-    while text.len() % 4 != 0 {
+    while !text.len().is_multiple_of(4) {
         text.push('=');
     }
     text

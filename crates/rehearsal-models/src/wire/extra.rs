@@ -86,8 +86,14 @@ mod tests {
 
     #[test]
     fn extra_settings_add_but_never_replace() {
-        check(&json!({"user": "u"}), Ok(json!({"model": "m", "tools": [1], "config": {"format": "json"}, "user": "u"})));
-        check(&json!({"tools": [2]}), Ok(json!({"model": "m", "tools": [1, 2], "config": {"format": "json"}})));
+        check(
+            &json!({"user": "u"}),
+            Ok(json!({"model": "m", "tools": [1], "config": {"format": "json"}, "user": "u"})),
+        );
+        check(
+            &json!({"tools": [2]}),
+            Ok(json!({"model": "m", "tools": [1, 2], "config": {"format": "json"}})),
+        );
         check(
             &json!({"config": {"effort": "low"}}),
             Ok(json!({"model": "m", "tools": [1], "config": {"format": "json", "effort": "low"}})),

@@ -48,7 +48,7 @@ impl<T> Field<T> {
     }
 
     /// The value to change, put there first if there was none.
-    pub fn get_or_insert_default(&mut self) -> &mut T
+    pub(crate) fn get_or_insert_default(&mut self) -> &mut T
     where
         T: Default,
     {

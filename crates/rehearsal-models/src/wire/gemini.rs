@@ -17,8 +17,6 @@ mod stream;
 
 pub use content::{Blob, Content, FileData, FunctionCall, FunctionResponse, Part};
 pub use error::{read_error, write_error};
-pub use request::{
-    FunctionCallingConfig, FunctionDeclaration, GenerationConfig, Request, Tool, ToolConfig,
-};
+pub use request::{FunctionCallingConfig, FunctionDeclaration, GenerationConfig, Request, Tool, ToolConfig};
 pub use response::{Candidate, PromptFeedback, Response, UsageMetadata};
 pub use stream::Assembler;

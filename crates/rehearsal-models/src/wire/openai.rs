@@ -21,7 +21,8 @@ pub use message::{
     ContentPart, FunctionText, ImagePart, ImageUrl, Message, MessageContent, RefusalPart, TextPart, ToolCall,
 };
 pub use request::{
-    Dialect, Function, FunctionTool, JsonSchema, JsonSchemaFormat, Request, ResponseFormat, Stop, Tool, ToolChoice,
+    Dialect, Function, FunctionTool, JsonSchema, JsonSchemaFormat, Request, ResponseFormat, Stop, Tool,
+    ToolChoice,
 };
 pub use response::{Choice, CompletionDetails, PromptDetails, Response, Usage};
 pub use stream::{Assembler, Chunk, ChunkChoice, FunctionDelta, MessageDelta, ToolCallDelta, UsageInStream};

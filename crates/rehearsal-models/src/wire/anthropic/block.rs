@@ -194,7 +194,9 @@ impl Block {
             },
             PartData::Text(text) => Self::text(text),
             PartData::InlineData(blob) => Self::image(inline_source(blob)?),
-            PartData::FileData(file) if file.mime_type.as_deref().is_none_or(|mime| mime.starts_with("image/")) => {
+            PartData::FileData(file)
+                if file.mime_type.as_deref().is_none_or(|mime| mime.starts_with("image/")) =>
+            {
                 Self::image(ImageSource::Url(UrlSource { url: file.file_uri.clone(), extra: Map::new() }))
             }
             PartData::FunctionCall(call) => Self::ToolUse(ToolUseBlock {
@@ -208,7 +210,10 @@ impl Block {
             }
             PartData::Other if said.is_some() => return Ok(said.cloned().map(Self::Other)),
             other => {
-                return Err(WireError::unsupported(format!("messages have no place for {}", shown(other, part))));
+                return Err(WireError::unsupported(format!(
+                    "messages have no place for {}",
+                    shown(other, part)
+                )));
             }
         };
         extra::merge(written, said.unwrap_or(&Map::new()), &[]).map(Some)
@@ -231,7 +236,12 @@ impl ToolUseBlock {
                 )));
             }
         };
-        Ok(FunctionCall { id: call_ids::given(Some(&self.id)), name: self.name.clone(), args, extra: Map::new() })
+        Ok(FunctionCall {
+            id: call_ids::given(Some(&self.id)),
+            name: self.name.clone(),
+            args,
+            extra: Map::new(),
+        })
     }
 }
 
@@ -257,9 +267,14 @@ impl ToolResultBlock {
     fn from_core(response: &FunctionResponse, id: String) -> Result<Self, WireError> {
         let blocks = extra::noted(&response.extra, API).and_then(|said| said.get("content"));
         let content = match blocks {
-            Some(blocks) => serde_json::from_value(blocks.clone()).map(BlockList::Blocks).map_err(|error| {
-                WireError::unsupported(format!("the blocks of the result of `{}` do not fit: {error}", response.name))
-            })?,
+            Some(blocks) => {
+                serde_json::from_value(blocks.clone()).map(BlockList::Blocks).map_err(|error| {
+                    WireError::unsupported(format!(
+                        "the blocks of the result of `{}` do not fit: {error}",
+                        response.name
+                    ))
+                })?
+            }
             None => BlockList::Text(tool_text::write(&response.response)),
         };
         let failed = response.response.len() == 1 && response.response.contains_key("error");
@@ -331,7 +346,9 @@ fn inline_source(blob: &Blob) -> Result<ImageSource, WireError> {
 
 fn shown(data: &PartData, part: &Part) -> String {
     match data {
-        PartData::FileData(file) => format!("a file of type `{}`", file.mime_type.as_deref().unwrap_or_default()),
+        PartData::FileData(file) => {
+            format!("a file of type `{}`", file.mime_type.as_deref().unwrap_or_default())
+        }
         _ => format!("a part with {}", part.extra.keys().cloned().collect::<Vec<_>>().join(", ")),
     }
 }

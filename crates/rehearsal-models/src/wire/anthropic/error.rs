@@ -28,7 +28,8 @@ pub fn read_error(status: u16, body: &str) -> WireError {
 /// The body of an answer that is an error.
 pub fn write_error(status: u16, message: &str) -> Value {
     let known = KINDS.iter().find(|(known, _)| *known == status);
-    let kind = known.map_or(if status < 500 { "invalid_request_error" } else { "api_error" }, |(_, kind)| *kind);
+    let kind =
+        known.map_or(if status < 500 { "invalid_request_error" } else { "api_error" }, |(_, kind)| *kind);
     json!({"type": "error", "error": {"type": kind, "message": message}})
 }
 

@@ -140,7 +140,8 @@ impl Usage {
     pub(super) fn to_core(&self) -> rehearsal_core::Usage {
         let count = |field: &Field<u64>| field.value().copied().unwrap_or(0);
         let cached = count(&self.cache_read_input_tokens);
-        let thoughts = self.output_tokens_details.value().map_or(0, |details| count(&details.thinking_tokens));
+        let thoughts =
+            self.output_tokens_details.value().map_or(0, |details| count(&details.thinking_tokens));
         rehearsal_core::Usage {
             input: count(&self.input_tokens) + cached + count(&self.cache_creation_input_tokens),
             output: count(&self.output_tokens),
@@ -174,12 +175,11 @@ fn read_finish(reason: &str) -> FinishReason {
 
 fn write_finish(response: &ModelResponse) -> &str {
     match &response.finish {
-        Some(FinishReason::Stop) => "end_turn",
         Some(FinishReason::ToolCalls) => "tool_use",
         Some(FinishReason::MaxTokens) => "max_tokens",
         Some(FinishReason::Safety) => "refusal",
         Some(FinishReason::Other(reason)) => reason,
         None if response.content.calls().next().is_some() => "tool_use",
-        None => "end_turn",
+        Some(FinishReason::Stop) | None => "end_turn",
     }
 }

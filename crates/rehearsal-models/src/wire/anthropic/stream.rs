@@ -170,8 +170,9 @@ impl Assembler {
         if let Some(error) = error_in(&body) {
             return Err(error);
         }
-        let event: Event = serde_json::from_value(body)
-            .map_err(|error| WireError::malformed(format!("an event of the stream is not as it should be: {error}")))?;
+        let event: Event = serde_json::from_value(body).map_err(|error| {
+            WireError::malformed(format!("an event of the stream is not as it should be: {error}"))
+        })?;
         self.take(event)
     }
 
@@ -185,9 +186,8 @@ impl Assembler {
     /// # Errors
     /// The stream ended too early, or a call's arguments are not JSON.
     pub fn finish(self) -> Result<Response, WireError> {
-        let mut response = match (self.is_done, self.response) {
-            (true, Some(response)) => response,
-            _ => return Err(WireError::cut_off("it ended without `message_stop`")),
+        let (true, Some(mut response)) = (self.is_done, self.response) else {
+            return Err(WireError::cut_off("it ended without `message_stop`"));
         };
         if response.stop_reason.text().is_none() {
             return Err(WireError::cut_off("it gave no reason for stopping"));
@@ -221,7 +221,8 @@ impl Assembler {
             }
             Event::BlockStart(start) => {
                 let said = shown(&start.content_block);
-                let building = Building { block: start.content_block, json: String::new(), is_complete: false };
+                let building =
+                    Building { block: start.content_block, json: String::new(), is_complete: false };
                 self.blocks.insert(start.index, building);
                 Ok(said.into_iter().collect())
             }
@@ -244,15 +245,19 @@ impl Assembler {
     fn open_block(&mut self, index: u64) -> Result<&mut Building, WireError> {
         match self.blocks.get_mut(&index) {
             Some(building) if !building.is_complete => Ok(building),
-            Some(_) => Err(WireError::malformed(format!("the stream goes on with block {index} after its end"))),
-            None => Err(WireError::malformed(format!("the stream goes on with block {index} before its start"))),
+            Some(_) => {
+                Err(WireError::malformed(format!("the stream goes on with block {index} after its end")))
+            }
+            None => {
+                Err(WireError::malformed(format!("the stream goes on with block {index} before its start")))
+            }
         }
     }
 
     fn change(&mut self, event: MessageDeltaEvent) -> Result<(), WireError> {
         let response = self.response.as_mut();
-        let response =
-            response.ok_or_else(|| WireError::malformed("the stream changes an answer that has not begun"))?;
+        let response = response
+            .ok_or_else(|| WireError::malformed("the stream changes an answer that has not begun"))?;
         if !event.delta.stop_reason.is_missing() {
             response.stop_reason = event.delta.stop_reason;
         }
@@ -364,7 +369,11 @@ impl Response {
             output_tokens_details: usage.output_tokens_details.clone(),
             ..Usage::default()
         });
-        events.push(named(&Event::MessageDelta(MessageDeltaEvent { delta, usage: usage.into(), extra: Map::new() })));
+        events.push(named(&Event::MessageDelta(MessageDeltaEvent {
+            delta,
+            usage: usage.into(),
+            extra: Map::new(),
+        })));
         events.push(SseEvent::named("message_stop", r#"{"type":"message_stop"}"#));
         events
     }
@@ -374,7 +383,9 @@ fn block_events(index: u64, block: &Block, events: &mut Vec<SseEvent>) {
     let (start, deltas): (Block, Vec<BlockDelta>) = match block {
         Block::Text(block) => (
             Block::Text(TextBlock { text: String::new(), extra: block.extra.clone() }),
-            sse::words(&block.text).map(|text| BlockDelta::Text(TextDelta { text: text.to_owned() })).collect(),
+            sse::words(&block.text)
+                .map(|text| BlockDelta::Text(TextDelta { text: text.to_owned() }))
+                .collect(),
         ),
         Block::Thinking(block) => {
             let words = sse::words(&block.thinking);
@@ -384,14 +395,22 @@ fn block_events(index: u64, block: &Block, events: &mut Vec<SseEvent>) {
                 deltas.push(BlockDelta::Signature(SignatureDelta { signature: signature.to_owned() }));
             }
             let signature = if block.signature.is_missing() { Field::Missing } else { "".into() };
-            (Block::Thinking(ThinkingBlock { thinking: String::new(), signature, extra: block.extra.clone() }), deltas)
+            (
+                Block::Thinking(ThinkingBlock {
+                    thinking: String::new(),
+                    signature,
+                    extra: block.extra.clone(),
+                }),
+                deltas,
+            )
         }
         Block::ToolUse(block) => {
             let json = block.input.to_string();
             let start = ToolUseBlock { input: Value::Object(Map::new()), ..block.clone() };
             let fragments = sse::fragments(&json);
-            let deltas =
-                fragments.map(|piece| BlockDelta::Json(JsonDelta { partial_json: piece.to_owned() })).collect();
+            let deltas = fragments
+                .map(|piece| BlockDelta::Json(JsonDelta { partial_json: piece.to_owned() }))
+                .collect();
             (Block::ToolUse(start), deltas)
         }
         other => (other.clone(), Vec::new()),

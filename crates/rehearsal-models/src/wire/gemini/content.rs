@@ -154,7 +154,9 @@ impl Part {
         if let Some(call) = self.function_call.value() {
             data.push(PartData::FunctionCall(call.to_core()?));
         }
-        data.extend(self.function_response.value().map(|response| PartData::FunctionResponse(response.to_core())));
+        data.extend(
+            self.function_response.value().map(|response| PartData::FunctionResponse(response.to_core())),
+        );
         if data.len() > 1 {
             return Err(WireError::malformed("a part holds two things at once"));
         }
@@ -211,7 +213,11 @@ impl FileData {
     }
 
     fn from_core(file: &rehearsal_core::FileData) -> Self {
-        Self { mime_type: file.mime_type.clone().into(), file_uri: file.file_uri.clone(), extra: file.extra.clone() }
+        Self {
+            mime_type: file.mime_type.clone().into(),
+            file_uri: file.file_uri.clone(),
+            extra: file.extra.clone(),
+        }
     }
 }
 

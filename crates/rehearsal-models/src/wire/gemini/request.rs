@@ -151,7 +151,8 @@ impl Request {
         let setup = &request.setup;
         let settings = &setup.settings;
         let contents = request.contents.iter().map(|content| Content::from_core(content));
-        let declarations: Vec<_> = setup.tools.iter().map(|tool| FunctionDeclaration::from_core(tool)).collect();
+        let declarations: Vec<_> =
+            setup.tools.iter().map(|tool| FunctionDeclaration::from_core(tool)).collect();
         let tools = vec![Tool { function_declarations: declarations.into(), extra: Map::new() }];
         let generation = GenerationConfig::from_core(setup);
         let written = Self {
@@ -267,7 +268,8 @@ impl FunctionDeclaration {
         if let Some(schema) = self.parameters_json_schema.value().cloned().or_else(own_form) {
             tool.parameters = schema;
         }
-        tool.output = self.response_json_schema.value().cloned().or_else(|| self.response.value().map(from_genai));
+        tool.output =
+            self.response_json_schema.value().cloned().or_else(|| self.response.value().map(from_genai));
         tool
     }
 }

@@ -29,8 +29,9 @@ impl Assembler {
         if let Some(error) = error_in(&body) {
             return Err(error);
         }
-        let chunk: Response = serde_json::from_value(body)
-            .map_err(|error| WireError::malformed(format!("a piece of the stream is not as it should be: {error}")))?;
+        let chunk: Response = serde_json::from_value(body).map_err(|error| {
+            WireError::malformed(format!("a piece of the stream is not as it should be: {error}"))
+        })?;
         Ok(self.take(chunk))
     }
 
@@ -99,7 +100,10 @@ impl Assembler {
 
 fn goes_on(last: &Part, next: &Part) -> bool {
     let is_text = |part: &Part| part.text.value().is_some() && part.extra.is_empty();
-    is_text(last) && is_text(next) && last.thought_signature.text().is_none() && is_thought(last) == is_thought(next)
+    is_text(last)
+        && is_text(next)
+        && last.thought_signature.text().is_none()
+        && is_thought(last) == is_thought(next)
 }
 
 fn is_thought(part: &Part) -> bool {

@@ -151,7 +151,9 @@ impl Message {
     pub(super) fn model_parts(&self) -> Result<Vec<Part>, WireError> {
         let mut parts = Vec::new();
         let reasoning = self.reasoning_content.text();
-        if let Some(thought) = reasoning.or_else(|| self.extra.get("reasoning")?.as_str().filter(|t| !t.is_empty())) {
+        if let Some(thought) =
+            reasoning.or_else(|| self.extra.get("reasoning")?.as_str().filter(|t| !t.is_empty()))
+        {
             parts.push(Part::thought(thought));
         }
         let spoken = self.spoken_parts();
@@ -204,9 +206,9 @@ pub(super) fn messages_of(
         Some(Role::Other(role)) if role == "system" || role == "developer" => {
             Ok(vec![Message::text(role, content.text())])
         }
-        Some(Role::Other(role)) if role != "function" && role != "tool" => Err(WireError::unsupported(format!(
-            "a message has the role `{role}`, for which chat completions have no place"
-        ))),
+        Some(Role::Other(role)) if role != "function" && role != "tool" => Err(WireError::unsupported(
+            format!("a message has the role `{role}`, for which chat completions have no place"),
+        )),
         _ => user_messages(content, ids),
     }
 }
@@ -326,9 +328,16 @@ impl ContentPart {
             }
             (PartData::Text(text), _) => Self::Text(TextPart { text: text.clone(), extra: Map::new() }),
             (PartData::InlineData(blob), _) => Self::image(image_url(blob)?),
-            (PartData::FileData(file), _) if is_image(file.mime_type.as_deref()) => Self::image(file.file_uri.clone()),
+            (PartData::FileData(file), _) if is_image(file.mime_type.as_deref()) => {
+                Self::image(file.file_uri.clone())
+            }
             (PartData::Other, Some(said)) => return Ok(Self::Other(said.clone())),
-            _ => return Err(WireError::unsupported(format!("chat completions have no place for {}", shown(part)))),
+            _ => {
+                return Err(WireError::unsupported(format!(
+                    "chat completions have no place for {}",
+                    shown(part)
+                )));
+            }
         };
         extra::merge(written, said.unwrap_or(&Map::new()), &[])
     }
@@ -355,11 +364,18 @@ impl ToolCall {
     }
 
     fn from_core(call: &FunctionCall, id: String) -> Result<Self, WireError> {
-        let function =
-            FunctionText { name: call.name.clone(), arguments: tool_text::write(&call.args), extra: Map::new() };
+        let function = FunctionText {
+            name: call.name.clone(),
+            arguments: tool_text::write(&call.args),
+            extra: Map::new(),
+        };
         let written =
             Self { id: id.into(), kind: "function".into(), function: function.into(), extra: Map::new() };
-        extra::merge(written, extra::noted(&call.extra, API).unwrap_or(&Map::new()), &["id", "type", "function"])
+        extra::merge(
+            written,
+            extra::noted(&call.extra, API).unwrap_or(&Map::new()),
+            &["id", "type", "function"],
+        )
     }
 }
 
@@ -395,7 +411,9 @@ fn is_image(mime: Option<&str>) -> bool {
 fn shown(part: &Part) -> String {
     match &part.data {
         PartData::FunctionCall(call) => format!("a call of `{}` outside a model's message", call.name),
-        PartData::FileData(file) => format!("a file of type `{}`", file.mime_type.as_deref().unwrap_or_default()),
+        PartData::FileData(file) => {
+            format!("a file of type `{}`", file.mime_type.as_deref().unwrap_or_default())
+        }
         _ => format!("a part with {}", part.extra.keys().cloned().collect::<Vec<_>>().join(", ")),
     }
 }

@@ -187,7 +187,11 @@ impl Request {
             temperature: settings.temperature.and_then(Number::from_f64).into(),
             top_p: settings.top_p.and_then(Number::from_f64).into(),
             seed: settings.seed.into(),
-            stop: if settings.stop.is_empty() { Field::Missing } else { Stop::Many(settings.stop.clone()).into() },
+            stop: if settings.stop.is_empty() {
+                Field::Missing
+            } else {
+                Stop::Many(settings.stop.clone()).into()
+            },
             ..Self::default()
         };
         match dialect {
@@ -213,7 +217,8 @@ impl Request {
 
     /// Whether a streamed answer is to say at its end what it cost.
     pub fn includes_usage(&self) -> bool {
-        self.stream_options.value().and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true))
+        self.stream_options.value().and_then(|options| options.get("include_usage"))
+            == Some(&Value::Bool(true))
     }
 
     /// Reads what a model is asked.
@@ -350,7 +355,8 @@ impl ToolChoice {
             rehearsal_core::ToolChoice::Required => "required",
             rehearsal_core::ToolChoice::None => "none",
             rehearsal_core::ToolChoice::Tool(name) => {
-                let named = [("type".to_owned(), json!("function")), ("function".to_owned(), json!({"name": name}))];
+                let named =
+                    [("type".to_owned(), json!("function")), ("function".to_owned(), json!({"name": name}))];
                 return Self::Named(Map::from_iter(named));
             }
         };

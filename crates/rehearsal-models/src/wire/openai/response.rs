@@ -148,7 +148,8 @@ impl Response {
 impl Usage {
     fn to_core(&self) -> rehearsal_core::Usage {
         let cached = self.prompt_tokens_details.value().and_then(|details| details.cached_tokens.value());
-        let thoughts = self.completion_tokens_details.value().and_then(|details| details.reasoning_tokens.value());
+        let thoughts =
+            self.completion_tokens_details.value().and_then(|details| details.reasoning_tokens.value());
         rehearsal_core::Usage {
             input: self.prompt_tokens,
             output: self.completion_tokens,
@@ -162,7 +163,8 @@ impl Usage {
             prompt_tokens: usage.input,
             completion_tokens: usage.output,
             total_tokens: (usage.input + usage.output).into(),
-            prompt_tokens_details: PromptDetails { cached_tokens: usage.cached.into(), extra: Map::new() }.into(),
+            prompt_tokens_details: PromptDetails { cached_tokens: usage.cached.into(), extra: Map::new() }
+                .into(),
             completion_tokens_details: CompletionDetails {
                 reasoning_tokens: usage.thoughts.into(),
                 extra: Map::new(),
@@ -189,12 +191,11 @@ fn read_finish(reason: &str, content: &Content) -> FinishReason {
 fn write_finish(response: &ModelResponse) -> &str {
     match &response.finish {
         Some(FinishReason::Safety) if response.content.parts.iter().any(is_refusal) => "stop",
-        Some(FinishReason::Stop) => "stop",
         Some(FinishReason::ToolCalls) => "tool_calls",
         Some(FinishReason::MaxTokens) => "length",
         Some(FinishReason::Safety) => "content_filter",
         Some(FinishReason::Other(reason)) => reason,
         None if response.content.calls().next().is_some() => "tool_calls",
-        None => "stop",
+        Some(FinishReason::Stop) | None => "stop",
     }
 }

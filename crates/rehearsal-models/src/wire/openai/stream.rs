@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 use super::error::error_in;
-use super::message::{FunctionText, Message, MessageContent, ToolCall};
+use super::message::{FunctionText, MessageContent, ToolCall};
 use super::response::{Choice, Response, Usage};
 use crate::wire::{Delta, Field, SseEvent, WireError, parse, sse};
 
@@ -155,8 +155,9 @@ impl Assembler {
         if let Some(error) = error_in(&body) {
             return Err(error);
         }
-        let chunk: Chunk = serde_json::from_value(body)
-            .map_err(|error| WireError::malformed(format!("a piece of the stream is not as it should be: {error}")))?;
+        let chunk: Chunk = serde_json::from_value(body).map_err(|error| {
+            WireError::malformed(format!("a piece of the stream is not as it should be: {error}"))
+        })?;
         self.take(chunk)
     }
 
@@ -327,7 +328,10 @@ impl Writer<'_> {
         };
         self.push(choice.index, start);
         for piece in sse::words(message.reasoning_content.text().unwrap_or_default()) {
-            self.push(choice.index, MessageDelta { reasoning_content: piece.into(), ..MessageDelta::default() });
+            self.push(
+                choice.index,
+                MessageDelta { reasoning_content: piece.into(), ..MessageDelta::default() },
+            );
         }
         for piece in sse::words(&text.unwrap_or_default()) {
             self.push(choice.index, MessageDelta { content: piece.into(), ..MessageDelta::default() });
@@ -363,7 +367,8 @@ impl Writer<'_> {
         self.push(choice, MessageDelta { tool_calls: vec![start].into(), ..MessageDelta::default() });
         for piece in sse::fragments(&function.arguments) {
             let function = FunctionDelta { arguments: piece.into(), ..FunctionDelta::default() };
-            let more = ToolCallDelta { index: number.into(), function: function.into(), ..ToolCallDelta::default() };
+            let more =
+                ToolCallDelta { index: number.into(), function: function.into(), ..ToolCallDelta::default() };
             self.push(choice, MessageDelta { tool_calls: vec![more].into(), ..MessageDelta::default() });
         }
     }
