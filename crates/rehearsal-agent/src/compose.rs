@@ -98,14 +98,13 @@ impl Agent for Loop {
     async fn run(&self, cx: &mut Context<'_>) -> Result<Flow, RunError> {
         for round in 0.. {
             let place = cx.invocation().child(round);
-            let answered = cx.ledger().was_spoken_to(&place);
+            if cx.ledger().was_spoken_to(&place) {
+                continue;
+            }
             let done = match cx.run_child(place.child(self.body.name()), &*self.body).await? {
                 Flow::Done(done) => done,
                 waiting @ Flow::Waiting(_) => return Ok(waiting),
             };
-            if answered {
-                continue;
-            }
             if self.is_over(round + 1, cx.state(), &done.output) {
                 return Ok(Flow::Done(Done::new(done.output)));
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::{BoxFuture, FutureExt};
 use rehearsal_core::{
-    Clock, Content, Decision, EventBody, Ledger, ModelResponse, Player, Timestamp, elapsed, transcript,
+    Clock, Content, Decision, EventBody, Ledger, ModelResponse, Player, Snapshot, Timestamp, elapsed,
 };
 use serde_json::Value;
 
@@ -63,8 +63,8 @@ pub struct StepContext {
     pub input: String,
     /// How often this step ran before in this session.
     pub index: u64,
-    /// The session so far, as people read it.
-    pub transcript: Arc<str>,
+    /// The session so far.
+    pub so_far: Snapshot,
     clock: Arc<dyn Clock>,
 }
 
@@ -109,9 +109,8 @@ impl Agent for Step {
         let state = StateAccess::new(cx.state().clone());
         let input = last_message(cx.ledger(), cx.invocation().enclosure());
         let index = cx.ledger().answered_turns(&self.name) - u64::from(has_spoken);
-        let transcript =
-            transcript(cx.ledger()).iter().map(|line| format!("{line}\n")).collect::<String>().into();
-        let step = StepContext { state: state.clone(), input, index, transcript, clock: clock.clone() };
+        let so_far = cx.ledger().snapshot();
+        let step = StepContext { state: state.clone(), input, index, so_far, clock: clock.clone() };
         let reply = (self.run)(step).await.map_err(|why| RunError::agent(&self.name, why))?;
         if let Some(text) = &reply.text
             && !has_spoken

@@ -89,7 +89,7 @@ async fn output_that_breaks_its_schema_is_asked_for_again_and_then_refused() {
     let asked_again = requests(&ledger)[1].contents.last().unwrap().text();
     assert!(asked_again.contains("not JSON"), "{asked_again}");
     let good =
-        LlmAgent::new("a", script([Reply::json(json!({"ok": 1}))])).output_schema(schema).output_key("out");
+        LlmAgent::new("a", script([Reply::json(&json!({"ok": 1}))])).output_schema(schema).output_key("out");
     let (ledger, flow) = ledger_of(good, "ok?").await;
     assert_eq!(output(flow), json!({"ok": 1}));
     assert_eq!(ledger.state().get("session", "out"), Some(&json!({"ok": 1})));
@@ -131,7 +131,7 @@ async fn agents_used_as_tools_keep_their_talk_to_themselves() {
 async fn a_conversation_stays_with_the_agent_it_was_handed_to() {
     let play = plays().into_iter().find(|play| play.name.starts_with("a conversation handed")).unwrap();
     let ledger = straight(&play).await;
-    let said: Vec<String> = transcript(&ledger)
+    let said: Vec<String> = transcript(ledger.events())
         .iter()
         .filter(|line| matches!(line.kind, LineKind::Agent(_)))
         .map(ToString::to_string)

@@ -83,6 +83,10 @@ impl InvocationId {
     /// The part of the path that ends with the innermost agent used as a tool: executions with the same
     /// enclosure see each other's messages.
     pub fn enclosure(&self) -> &str {
+        // Asked of every event whenever a model's view is built, and most paths have no mark at all.
+        if !self.0.as_bytes().contains(&b'@') {
+            return "";
+        }
         match self.0.rfind("/@") {
             None => "",
             Some(at) => {

@@ -35,14 +35,14 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Ledger {
     session: SessionId,
-    events: Vec<Arc<Event>>,
+    events: Arc<Vec<Arc<Event>>>,
     fold: Fold,
 }
 
 impl Ledger {
     /// An empty ledger.
     pub fn new(session: SessionId) -> Self {
-        Self { session, events: Vec::new(), fold: Fold::default() }
+        Self { session, events: Arc::default(), fold: Fold::default() }
     }
 
     /// The session.
@@ -53,6 +53,11 @@ impl Ledger {
     /// The events, in order.
     pub fn events(&self) -> &[Arc<Event>] {
         &self.events
+    }
+
+    /// The events as they are now, to be kept while the ledger goes on. It costs nothing to take one.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { events: self.events.clone() }
     }
 
     /// How the session began, once it has.
@@ -91,7 +96,7 @@ impl Ledger {
 
     fn push(&mut self, event: Arc<Event>) -> Result<&Arc<Event>, Inconsistent> {
         self.fold.take(&event, &self.events)?;
-        self.events.push(event);
+        Arc::make_mut(&mut self.events).push(event);
         Ok(self.events.last().expect("an event was just pushed"))
     }
 
@@ -182,6 +187,11 @@ impl Ledger {
         self.fold.spoken.contains(invocation)
     }
 
+    /// The last request of an agent.
+    pub fn last_request(&self, author: &str) -> Option<&Arc<ModelRequest>> {
+        self.fold.requests.get(author).map(|(_, request)| request)
+    }
+
     /// How many model turns an agent has had answered.
     pub fn answered_turns(&self, author: &str) -> u64 {
         self.fold.answered.get(author).copied().unwrap_or(0)
@@ -211,7 +221,10 @@ impl Ledger {
     /// # Errors
     /// A new event of the branch contradicts what has come since, such as a call id used in two branches.
     pub fn join(&mut self, branch: Self, seen: usize) -> Result<(), Inconsistent> {
-        for mut event in branch.events.into_iter().skip(seen) {
+        let Self { events, fold, .. } = branch;
+        drop(fold);
+        let events = Arc::try_unwrap(events).unwrap_or_else(|shared| (*shared).clone());
+        for mut event in events.into_iter().skip(seen) {
             Arc::make_mut(&mut event).seq = self.events.last().map_or(1, |last| last.seq + 1);
             self.push(event)?;
         }
@@ -240,7 +253,7 @@ impl Ledger {
     /// # Errors
     /// The writer fails.
     pub fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
-        for event in &self.events {
+        for event in self.events.iter() {
             serde_json::to_writer(&mut writer, event)?;
             writer.write_all(b"\n")?;
         }
@@ -290,6 +303,19 @@ impl Ledger {
                 .map_err(|source| ReadLedgerError::Inconsistent { line: number, source })?;
         }
         ledger.ok_or(ReadLedgerError::Empty)
+    }
+}
+
+/// The events of a ledger at one point; see [`Ledger::snapshot`].
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    events: Arc<Vec<Arc<Event>>>,
+}
+
+impl Snapshot {
+    /// The events, in order.
+    pub fn events(&self) -> &[Arc<Event>] {
+        &self.events
     }
 }
 

@@ -1,11 +1,11 @@
 //! A session as people read it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{EventBody, Ledger, SessionPart, ToolOutcome, ledger::part_of};
+use crate::{Event, EventBody, Ledger, SessionPart, ToolOutcome, ledger::part_of};
 
 /// One line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,15 +47,19 @@ pub enum LineKind {
 }
 
 /// The lines of a session: messages, tool calls and results, errors.
-pub fn transcript(ledger: &Ledger) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for event in ledger.events() {
+pub fn transcript(events: &[Arc<Event>]) -> Vec<Line> {
+    events.iter().filter_map(|event| Line::of(event)).collect()
+}
+
+impl Line {
+    /// The line that shows an event; nothing for events that people do not read.
+    pub fn of(event: &Event) -> Option<Self> {
         let kind = match &event.body {
             EventBody::UserMessage { content } => LineKind::User(content.text()),
             EventBody::ModelResponse(response) => {
                 let text = response.content.text();
                 if text.is_empty() {
-                    continue;
+                    return None;
                 }
                 LineKind::Agent(text)
             }
@@ -66,12 +70,11 @@ pub fn transcript(ledger: &Ledger) -> Vec<Line> {
                 LineKind::Result { tool: result.tool.clone(), outcome: result.outcome.clone() }
             }
             EventBody::Error(failure) => LineKind::Error(failure.message.clone()),
-            _ => continue,
+            _ => return None,
         };
         let nested = event.invocation.as_ref().is_some_and(|path| !path.enclosure().is_empty());
-        lines.push(Line { seq: event.seq, author: event.author.clone(), nested, kind });
+        Some(Self { seq: event.seq, author: event.author.clone(), nested, kind })
     }
-    lines
 }
 
 impl fmt::Display for Line {
@@ -98,8 +101,8 @@ impl Ledger {
     /// The session as text, a line a message, call or result, each with the number of its event.
     pub fn to_transcript(&self) -> String {
         let mut text = String::new();
-        for line in transcript(self) {
-            text.push_str(&format!("{:>4}  {line}\n", line.seq));
+        for line in transcript(self.events()) {
+            let _ = writeln!(text, "{:>4}  {line}", line.seq);
         }
         text
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rehearsal_core::{CallId, EventBody, InvocationId, Ledger, LineKind, PendingCall, transcript};
+use rehearsal_core::{CallId, EventBody, InvocationId, Ledger, Line, LineKind, PendingCall};
 use serde_json::{Map, Value};
 
 /// What the main agent waits for.
@@ -94,9 +94,8 @@ pub fn default_response(output: Value, users: &Ledger) -> Value {
 
 /// The last thing an agent said outside of agents used as tools.
 pub fn last_agent_text(ledger: &Ledger) -> Option<String> {
-    let lines = transcript(ledger);
-    lines.into_iter().rev().filter(|line| !line.nested).find_map(|line| match line.kind {
-        LineKind::Agent(text) => Some(text),
+    ledger.events().iter().rev().find_map(|event| match Line::of(event)? {
+        Line { kind: LineKind::Agent(text), nested: false, .. } => Some(text),
         _ => None,
     })
 }

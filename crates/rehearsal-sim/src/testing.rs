@@ -74,7 +74,7 @@ impl fmt::Display for CaseRun {
             writeln!(f, "\nerror in {}:\n  {}", error.phase, error.message.replace('\n', "\n  "))?;
         }
         writeln!(f, "\ntranscript:")?;
-        for line in transcript(&self.main) {
+        for line in transcript(self.events()) {
             writeln!(f, "  {:>4}  {}", line.seq, line.to_string().replace('\n', "\n        "))?;
         }
         if !result.metrics.is_empty() {

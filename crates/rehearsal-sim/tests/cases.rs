@@ -8,7 +8,7 @@ use expect_test::expect;
 use rehearsal_agent::*;
 use rehearsal_core::*;
 use rehearsal_metrics::*;
-use rehearsal_models::{Reply, Rule, ScriptedModel};
+use rehearsal_models::{Matcher, Reply, Rule, ScriptedModel};
 use rehearsal_sim::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -299,8 +299,8 @@ fn slow_patient(name: &'static str, millis: u64) -> Step {
     Step::new_async(name, move |cx| async move {
         tokio::time::sleep(Duration::from_millis(millis)).await;
         cx.state.set("last", name);
-        let seen: Vec<&str> = cx.transcript.lines().collect();
-        Ok(cx.output(json!({"answer": seen.join(" | ")})))
+        let seen: Vec<String> = transcript(cx.so_far.events()).iter().map(ToString::to_string).collect();
+        Ok(cx.output(json!({"answer": seen.join(" | ").replace('\n', " | ")})))
     })
 }
 
@@ -350,7 +350,7 @@ async fn state_changes_of_two_yields_that_overwrite_each_other_are_a_conflict() 
                 json!({"patient": {"mood": mood, mood: true}}),
             )))
         });
-        let replies = [Reply::call("set", json!({})), Reply::json(json!({"answer": mood}))];
+        let replies = [Reply::call("set", json!({})), Reply::json(&json!({"answer": mood}))];
         LlmAgent::new(mood, list(replies)).tool(set).output_schema(json!({"type": "object"}))
     };
     let case = Case::new("moods", agent)
@@ -402,7 +402,7 @@ async fn user_agents_share_one_session_and_speak_as_one_person() {
         match &*call.agent {
             "loop" => Reply::text("I am in pain"),
             _ => Reply::json(
-                json!({"answer": format!("{} {}", roles.join(" "), call.request.contents[1].text())}),
+                &json!({"answer": format!("{} {}", roles.join(" "), call.request.contents[1].text())}),
             ),
         }
     });
@@ -538,7 +538,7 @@ fn judged(replies: impl IntoIterator<Item = Reply>) -> Case {
 #[tokio::test]
 async fn a_judge_decides_through_a_schema() {
     let verdict = |passed: bool| {
-        Reply::json(json!({"passed": passed, "score": 0.75, "reasoning": "because of #5"})).usage(90, 9)
+        Reply::json(&json!({"passed": passed, "score": 0.75, "reasoning": "because of #5"})).usage(90, 9)
     };
     let run = run_case(&judged([verdict(true)])).await;
     assert_eq!(run.result.status, Verdict::Passed, "{run}");
@@ -564,7 +564,7 @@ async fn a_judge_that_answers_garbage_is_asked_again_and_never_passes() {
         3,
         "a bounded number"
     );
-    let good = Reply::json(json!({"passed": true, "score": 1.0, "reasoning": "fine"}));
+    let good = Reply::json(&json!({"passed": true, "score": 1.0, "reasoning": "fine"}));
     assert_eq!(run_case(&judged([garbage, good])).await.result.status, Verdict::Passed);
 }
 
@@ -618,9 +618,9 @@ fn a_failing_case_shows_transcript_evidence_and_seed() {
     let model = ScriptedModel::rules(
         "m",
         [
-            Rule::when_user_says("pain")
+            Rule::when(Matcher::user_contains("pain"))
                 .reply(Reply::call("searchRequests", json!({"query": "pain", "limit": 1}))),
-            Rule::when_tool_answers("searchRequests").reply("Take a rest."),
+            Rule::when(Matcher::tool_result("searchRequests")).reply("Take a rest."),
         ],
     );
     let agent = LlmAgent::new("a", Arc::new(model)).tool(search(&Arc::default()));

@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(kinds.join(" "), expected);
         assert_eq!(ledger.state().get("patient", "age"), Some(&Value::from(56)));
         assert_eq!((ledger.turns(), ledger.end()), (1, Some(EndReason::Error)));
-        let nested: Vec<u64> = rehearsal_core::transcript(&ledger)
+        let nested: Vec<u64> = rehearsal_core::transcript(ledger.events())
             .iter()
             .filter(|line| line.nested)
             .map(|line| line.seq)

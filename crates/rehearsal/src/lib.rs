@@ -53,7 +53,7 @@ pub mod prelude {
         Custom, EventCountMetric, ExpectedCall, FinalResponse, LlmJudge, Metric, MetricRef, StateMetric,
         TrajectoryMetric, score,
     };
-    pub use rehearsal_models::{Reply, Rule, ScriptedModel};
+    pub use rehearsal_models::{Matcher, Reply, Rule, ScriptedModel};
     pub use rehearsal_sim::{
         Bridge, BridgeFns, Case, CaseRun, Mock, MockContext, OnFirstFailure, Opening, RunOptions, Suite,
         SuiteRun, YieldInfo, default_prompt,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::{CallId, Content, Event, EventBody, FunctionResponse, Part, Role, TurnId};
+use rehearsal_core::{Content, Event, EventBody, FunctionResponse, ModelResponse, Part, Role, ToolResult};
 
 use crate::Context;
 
@@ -25,8 +25,10 @@ pub enum History {
 /// as somebody else's words, or as the agent's own where all agents of the session play one person. What
 /// happens inside an agent used as a tool is seen only there.
 pub(crate) fn contents(cx: &Context<'_>, author: &str, history: &History) -> Vec<Arc<Content>> {
-    let mut builder =
-        Builder { author, one_voice: cx.session().has_one_voice(), contents: Vec::new(), open: None };
+    let earlier = cx.ledger().last_request(author).map_or(&[][..], |request| &request.contents);
+    let one_voice = cx.session().has_one_voice();
+    let contents = Vec::with_capacity(earlier.len() + 2);
+    let mut builder = Builder { author, one_voice, contents, open: None, earlier };
     let own = cx.invocation().enclosure();
     let events = cx.ledger().events();
     let start = match history {
@@ -68,23 +70,24 @@ struct Builder<'a> {
     one_voice: bool,
     contents: Vec<Arc<Content>>,
     /// The calls of the last turn in the order the model made them, and their results so far.
-    open: Option<Open>,
+    open: Option<Open<'a>>,
+    /// The contents of the agent's last request: what stands there already is not built again.
+    earlier: &'a [Arc<Content>],
 }
 
-struct Open {
-    turn: Option<TurnId>,
-    order: Vec<CallId>,
-    results: Vec<FunctionResponse>,
+struct Open<'a> {
+    event: &'a Event,
+    response: &'a ModelResponse,
+    results: Vec<&'a ToolResult>,
 }
 
-impl Builder<'_> {
-    fn take(&mut self, event: &Event) {
+impl<'a> Builder<'a> {
+    fn take(&mut self, event: &'a Event) {
         match &event.body {
             EventBody::UserMessage { content } => self.push(content.clone()),
             EventBody::ModelResponse(response) if &*event.author == self.author => {
                 self.push(response.content.clone());
-                let order = response.content.calls().filter_map(|call| call.id.clone()).collect();
-                self.open = Some(Open { turn: event.turn.clone(), order, results: Vec::new() });
+                self.open = Some(Open { event, response, results: Vec::new() });
             }
             EventBody::ModelResponse(response) => {
                 let text = response.content.text();
@@ -94,17 +97,10 @@ impl Builder<'_> {
                     self.push(Arc::new(Content::user(format!("[{}] said: {text}", event.author))));
                 }
             }
-            EventBody::ToolResult(result) if &*event.author == self.author => {
-                let response = FunctionResponse::new(
-                    Some(result.call.clone()),
-                    &*result.tool,
-                    result.outcome.to_value(),
-                );
-                match &mut self.open {
-                    Some(open) if open.turn == event.turn => open.results.push(response),
-                    _ => self.push(Arc::new(Content::new(Role::User, vec![response.into()]))),
-                }
-            }
+            EventBody::ToolResult(result) if &*event.author == self.author => match &mut self.open {
+                Some(open) if open.event.turn == event.turn => open.results.push(result),
+                _ => self.push(Arc::new(Content::new(Role::User, vec![response_part(result)]))),
+            },
             EventBody::OutputRejected { violations } if &*event.author == self.author => {
                 let list: Vec<String> = violations.iter().map(|violation| format!("- {violation}")).collect();
                 let text = format!(
@@ -123,15 +119,34 @@ impl Builder<'_> {
     }
 
     fn flush(&mut self) {
-        let Some(mut open) = self.open.take() else { return };
-        if open.results.is_empty() {
+        let Some(Open { response, mut results, .. }) = self.open.take() else { return };
+        if results.is_empty() {
             return;
         }
-        let place = |response: &FunctionResponse| {
-            open.order.iter().position(|call| Some(call) == response.id.as_ref()).unwrap_or(usize::MAX)
+        let place = |result: &&ToolResult| {
+            let calls = response.content.calls();
+            calls.into_iter().position(|call| call.id.as_ref() == Some(&result.call)).unwrap_or(usize::MAX)
         };
-        open.results.sort_by_key(place);
-        let parts = open.results.into_iter().map(Part::from).collect();
-        self.contents.push(Arc::new(Content::new(Role::User, parts)));
+        if results.len() > 1 {
+            results.sort_by_key(place);
+        }
+        let content = match self.earlier.get(self.contents.len()) {
+            Some(content) if is_of(content, &results) => content.clone(),
+            _ => Arc::new(Content::new(Role::User, results.into_iter().map(response_part).collect())),
+        };
+        self.contents.push(content);
     }
+}
+
+fn response_part(result: &ToolResult) -> Part {
+    FunctionResponse::new(Some(result.call.clone()), &*result.tool, result.outcome.to_value()).into()
+}
+
+/// Whether a content holds exactly these results. A call is answered once, so its id says which result it is.
+fn is_of(content: &Content, results: &[&ToolResult]) -> bool {
+    content.parts.len() == results.len()
+        && content
+            .responses()
+            .map(|response| response.id.as_ref())
+            .eq(results.iter().map(|result| Some(&result.call)))
 }

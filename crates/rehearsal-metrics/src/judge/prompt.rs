@@ -25,7 +25,7 @@ const LIMIT: usize = 4_000;
 
 /// The question: criteria, transcript and final state. Nothing where the transcript is empty.
 pub(super) fn write(criteria: &str, ledger: &Ledger) -> Option<String> {
-    let lines = transcript(ledger);
+    let lines = transcript(ledger.events());
     if lines.is_empty() {
         return None;
     }

@@ -175,9 +175,11 @@ impl Block {
                 (block.to_core()?.into(), &block.extra)
             }
             Self::ToolResult(block) => (block.to_core(names).into(), &block.extra),
-            Self::Other(block) => (Part::default(), block),
+            Self::Other(block) => return Ok(noted(Part::default(), block)),
         };
-        Ok(noted(part, said))
+        // The API writes `null` for some of what a block does not have; there is nothing to keep in that.
+        let said = said.iter().filter(|(_, value)| !value.is_null());
+        Ok(noted(part, &said.map(|(key, value)| (key.clone(), value.clone())).collect()))
     }
 
     /// A part, written; nothing where the API has no use for it.
