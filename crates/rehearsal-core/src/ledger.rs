@@ -89,9 +89,14 @@ impl Ledger {
         request: &ModelRequest,
     ) -> Result<&Arc<Event>, Inconsistent> {
         let base = self.fold.requests.get(&draft.author);
-        let record = RequestRecord::new(request, base.map(|(turn, request)| (turn, &**request)));
+        let record = RequestRecord::new(request, base.map(|last| (&last.turn, &*last.request)));
         draft.body = EventBody::ModelRequest(record);
-        self.append(draft)
+        let (author, at) = (draft.author.clone(), self.events.len());
+        self.append(draft)?;
+        if let Some(last) = self.fold.requests.get_mut(&author) {
+            last.at = Some(at);
+        }
+        Ok(&self.events[at])
     }
 
     fn push(&mut self, event: Arc<Event>) -> Result<&Arc<Event>, Inconsistent> {
@@ -188,8 +193,8 @@ impl Ledger {
     }
 
     /// The last request of an agent.
-    pub fn last_request(&self, author: &str) -> Option<&Arc<ModelRequest>> {
-        self.fold.requests.get(author).map(|(_, request)| request)
+    pub fn last_request(&self, author: &str) -> Option<&LastRequest> {
+        self.fold.requests.get(author)
     }
 
     /// How many model turns an agent has had answered.
@@ -304,6 +309,18 @@ impl Ledger {
         }
         ledger.ok_or(ReadLedgerError::Empty)
     }
+}
+
+/// The last request of an agent.
+#[derive(Clone, Debug)]
+pub struct LastRequest {
+    /// Its turn.
+    pub turn: TurnId,
+    /// The whole request.
+    pub request: Arc<ModelRequest>,
+    /// Where in [`Ledger::events`] it stands, if it was made on this ledger itself: then it saw every event
+    /// before it. One that came from a file or a branch may have seen less.
+    pub at: Option<usize>,
 }
 
 /// The events of a ledger at one point; see [`Ledger::snapshot`].
@@ -463,7 +480,7 @@ struct Fold {
     tool_counts: IndexMap<Arc<str>, u64>,
     turns: IndexMap<TurnId, usize>,
     answered_turns: BTreeSet<TurnId>,
-    requests: IndexMap<Arc<str>, (TurnId, Arc<ModelRequest>)>,
+    requests: IndexMap<Arc<str>, LastRequest>,
     answered: IndexMap<Arc<str>, u64>,
     open_yield: Option<Yield>,
     resumed: u64,
@@ -551,7 +568,7 @@ impl Fold {
         }
         let base = match (&record.base, self.requests.get(&event.author)) {
             (None, _) => None,
-            (Some(base), Some((last, request))) if base == last => Some(request.clone()),
+            (Some(base), Some(last)) if *base == last.turn => Some(last.request.clone()),
             (Some(base), _) => Some(Arc::new(
                 resolve(&self.turns, before, base)
                     .ok_or_else(|| Inconsistent::UnknownBase { turn: base.clone() })?,
@@ -561,7 +578,8 @@ impl Fold {
         let whole = whole
             .ok_or_else(|| Inconsistent::UnknownBase { turn: record.base.clone().unwrap_or(turn.clone()) })?;
         self.turns.insert(turn.clone(), before.len());
-        self.requests.insert(event.author.clone(), (turn.clone(), Arc::new(whole)));
+        let last = LastRequest { turn: turn.clone(), request: Arc::new(whole), at: None };
+        self.requests.insert(event.author.clone(), last);
         Ok(())
     }
 

@@ -27,7 +27,7 @@ pub use event::{
 };
 pub use id::{CallId, Ids, InvocationId, SessionId, TurnId};
 pub use jiff::Timestamp;
-pub use ledger::{CallView, Inconsistent, Ledger, ReadLedgerError, Snapshot};
+pub use ledger::{CallView, Inconsistent, LastRequest, Ledger, ReadLedgerError, Snapshot};
 pub use model::{FinishReason, ModelRequest, ModelResponse, ModelSetup, Settings, ToolChoice, Usage};
 pub use query::{Query, QueryClause, QueryError};
 pub use result::{

@@ -16,7 +16,7 @@ const LONGEST_REPLY: usize = 64 * 1024 * 1024;
 pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) body: Vec<u8>,
-    pub(crate) headers: &'static [(&'static str, &'static str)],
+    pub(crate) header: Option<(&'static str, &'static str)>,
     pub(crate) key: Option<(HeaderName, HeaderValue)>,
 }
 
@@ -34,8 +34,8 @@ pub(crate) async fn send(client: &Client, request: &Request) -> Result<Reply, Fa
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json, text/event-stream")
         .body(request.body.clone());
-    for (name, value) in request.headers {
-        builder = builder.header(*name, *value);
+    if let Some((name, value)) = request.header {
+        builder = builder.header(name, value);
     }
     if let Some((name, value)) = &request.key {
         builder = builder.header(name, value);

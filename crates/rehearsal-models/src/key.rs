@@ -46,6 +46,8 @@ impl Key {
             Api::OpenAi | Api::OpenAiCompatible => {
                 ("authorization", HeaderValue::try_from(format!("Bearer {text}")))
             }
+            // Newer SDKs send it as a bearer token. The API takes both, and so do fewer of the servers that
+            // stand in for it.
             Api::Anthropic => ("x-api-key", HeaderValue::try_from(text)),
             Api::Gemini => ("x-goog-api-key", HeaderValue::try_from(text)),
         };

@@ -22,8 +22,8 @@ pub(crate) enum Form {
     Stream,
 }
 
-/// The version of Anthropic's API that [`anthropic`] speaks.
-const ANTHROPIC_VERSION: &str = "2023-06-01";
+/// The body of a request and a header that belongs to it.
+type Written = (Vec<u8>, Option<(&'static str, &'static str)>);
 
 impl Protocol {
     pub(crate) fn of(api: Api, base_url: &str) -> Self {
@@ -52,35 +52,30 @@ impl Protocol {
                 // A name with a slash says itself which collection it is in.
                 let path = if model.contains('/') { model.to_owned() } else { format!("models/{model}") };
                 match form {
-                    Form::Whole => format!("{base}/v1beta/{path}:generateContent"),
-                    Form::Stream => format!("{base}/v1beta/{path}:streamGenerateContent?alt=sse"),
+                    Form::Whole => format!("{base}/{path}:generateContent"),
+                    Form::Stream => format!("{base}/{path}:streamGenerateContent?alt=sse"),
                 }
             }
         };
         Url::parse(&address).map_err(|error| format!("the address cannot be read: {error}"))
     }
 
-    pub(crate) fn headers(self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            Self::Anthropic => &[("anthropic-version", ANTHROPIC_VERSION)],
-            Self::OpenAi(_) | Self::Gemini => &[],
-        }
-    }
-
-    pub(crate) fn write(self, request: &ModelRequest, model: &str, form: Form) -> Result<Vec<u8>, WireError> {
+    /// The request, and the header that belongs to it if one does.
+    pub(crate) fn write(self, request: &ModelRequest, model: &str, form: Form) -> Result<Written, WireError> {
         let is_stream = form == Form::Stream;
         match self {
             Self::OpenAi(dialect) => {
                 let mut written = openai::Request::from_core(request, dialect)?;
                 model.clone_into(&mut written.model);
-                bytes(&if is_stream { written.streaming() } else { written })
+                Ok((bytes(&if is_stream { written.streaming() } else { written })?, None))
             }
             Self::Anthropic => {
                 let mut written = anthropic::Request::from_core(request)?;
                 model.clone_into(&mut written.model);
-                bytes(&if is_stream { written.streaming() } else { written })
+                let version = ("anthropic-version", written.version());
+                Ok((bytes(&if is_stream { written.streaming() } else { written })?, Some(version)))
             }
-            Self::Gemini => bytes(&gemini::Request::from_core(request)?),
+            Self::Gemini => Ok((bytes(&gemini::Request::from_core(request)?)?, None)),
         }
     }
 

@@ -89,14 +89,9 @@ impl Provider {
         let model = Some(call.request.setup.model.as_str()).filter(|model| !model.is_empty());
         let model = model.unwrap_or(self.spec.model());
         let url = self.protocol.url(&self.connection.base_url, model, form).map_err(unsupported)?;
-        let body =
+        let (body, header) =
             self.protocol.write(&call.request, model, form).map_err(|error| error.of_model(&self.name))?;
-        Ok(http::Request {
-            url,
-            body,
-            headers: self.protocol.headers(),
-            key: self.connection.key.as_ref().map(Key::header),
-        })
+        Ok(http::Request { url, body, header, key: self.connection.key.as_ref().map(Key::header) })
     }
 
     /// Begins a stream; only this is repeated, since pieces that were shown cannot be taken back.

@@ -201,10 +201,25 @@ fn base_url(spec: &ModelSpec, environment: Environment<'_>) -> Result<String, St
     }
     let api = spec.api();
     let variable = api.base_url_variable().unwrap_or_default();
-    match environment(variable).filter(|url| !url.trim().is_empty()) {
-        Some(url) => check_base_url(url.trim()).map_err(|error| format!("{variable}: {error}")),
-        None => Ok(api.default_base_url().to_owned()),
+    let set =
+        |name: &str| environment(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let base_url = match set(variable) {
+        Some(url) => check_base_url(&url).map_err(|error| format!("{variable}: {error}"))?,
+        None => api.default_base_url().to_owned(),
+    };
+    if api != Api::Gemini {
+        return Ok(base_url);
     }
+    // As Google's own SDK has it: the stable version, unless the environment names another.
+    let version = match set("GOOGLE_GENAI_API_VERSION").as_deref() {
+        None => "v1".to_owned(),
+        Some("beta") => "v1beta".to_owned(),
+        Some(version) if version.chars().all(|c| c.is_ascii_alphanumeric()) => version.to_owned(),
+        Some(_) => {
+            return Err("GOOGLE_GENAI_API_VERSION must be a version such as `v1` or `v1beta`".to_owned());
+        }
+    };
+    Ok(format!("{base_url}/{version}"))
 }
 
 fn is_loopback(base_url: &str) -> bool {

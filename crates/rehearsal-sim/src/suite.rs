@@ -174,12 +174,9 @@ impl Suite {
         if stop.load(Ordering::SeqCst) {
             return None;
         }
-        let tell = |event| {
-            if let Some(observer) = &self.observer {
-                observer(event);
-            }
-        };
-        tell(SuiteEvent::Started { index, name: case.name.clone(), repeat });
+        if let Some(observer) = &self.observer {
+            observer(SuiteEvent::Started { index, name: case.name.clone(), repeat });
+        }
         let options = RunOptions { seed: self.seed_of(&case, repeat), repeat, clock: self.clock.clone() };
         // A task of its own puts the case on any core.
         let run = tokio::spawn(async move { case.run(&options).await }).await;
@@ -190,7 +187,9 @@ impl Suite {
         if run.result.status != Verdict::Passed && self.on_first_failure == OnFirstFailure::Stop {
             stop.store(true, Ordering::SeqCst);
         }
-        tell(SuiteEvent::Finished { index, result: Box::new(run.result.clone()) });
+        if let Some(observer) = &self.observer {
+            observer(SuiteEvent::Finished { index, result: Box::new(run.result.clone()) });
+        }
         Some(run)
     }
 

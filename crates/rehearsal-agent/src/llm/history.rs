@@ -24,20 +24,26 @@ pub enum History {
 /// Users' messages and the agent's own messages are shown as they are. What other agents said is shown as text:
 /// as somebody else's words, or as the agent's own where all agents of the session play one person. What
 /// happens inside an agent used as a tool is seen only there.
-pub(crate) fn contents(cx: &Context<'_>, author: &str, history: &History) -> Vec<Arc<Content>> {
-    let earlier = cx.ledger().last_request(author).map_or(&[][..], |request| &request.contents);
-    let one_voice = cx.session().has_one_voice();
-    let contents = Vec::with_capacity(earlier.len() + 2);
-    let mut builder = Builder { author, one_voice, contents, open: None, earlier };
+pub(crate) fn contents(cx: &Context<'_>, author: &Arc<str>, history: &History) -> Vec<Arc<Content>> {
     let own = cx.invocation().enclosure();
     let events = cx.ledger().events();
-    let start = match history {
-        History::Execution => execution_start(cx, events, own),
+    let last = cx.ledger().last_request(author);
+    let earlier = last.map_or(&[][..], |last| &last.request.contents);
+    let one_voice = cx.session().has_one_voice();
+    let mut builder = Builder { author, one_voice, contents: Vec::new(), open: None, earlier };
+    let seen = last.and_then(|last| last.at).filter(|at| enclosure(&events[*at]) == own);
+    let start = match (history, seen) {
+        (History::Execution, _) => execution_start(cx, events, own),
+        // What the agent saw before it sees again: only what came since has to be looked at.
+        (History::All, Some(at)) => {
+            builder.contents.reserve(earlier.len() + 2);
+            builder.contents.extend_from_slice(earlier);
+            at + 1
+        }
         _ => 0,
     };
     for event in &events[start..] {
-        let enclosure = event.invocation.as_ref().map_or("", |path| path.enclosure());
-        if enclosure == own {
+        if enclosure(event) == own {
             builder.take(event);
         }
     }
@@ -51,13 +57,15 @@ pub(crate) fn contents(cx: &Context<'_>, author: &str, history: &History) -> Vec
     contents
 }
 
+fn enclosure(event: &Event) -> &str {
+    event.invocation.as_ref().map_or("", |path| path.enclosure())
+}
+
 /// The last user message before the execution began.
 fn execution_start(cx: &Context<'_>, events: &[Arc<Event>], own: &str) -> usize {
     let began = cx.ledger().started_at(cx.invocation()).unwrap_or(0);
-    let is_heard = |event: &Arc<Event>| {
-        matches!(event.body, EventBody::UserMessage { .. })
-            && event.invocation.as_ref().map_or("", |path| path.enclosure()) == own
-    };
+    let is_heard =
+        |event: &Arc<Event>| matches!(event.body, EventBody::UserMessage { .. }) && enclosure(event) == own;
     events[..began].iter().rposition(is_heard).unwrap_or(began)
 }
 
@@ -66,7 +74,7 @@ fn is_message(content: &Content) -> bool {
 }
 
 struct Builder<'a> {
-    author: &'a str,
+    author: &'a Arc<str>,
     one_voice: bool,
     contents: Vec<Arc<Content>>,
     /// The calls of the last turn in the order the model made them, and their results so far.
@@ -85,7 +93,7 @@ impl<'a> Builder<'a> {
     fn take(&mut self, event: &'a Event) {
         match &event.body {
             EventBody::UserMessage { content } => self.push(content.clone()),
-            EventBody::ModelResponse(response) if &*event.author == self.author => {
+            EventBody::ModelResponse(response) if self.is_own(event) => {
                 self.push(response.content.clone());
                 self.open = Some(Open { event, response, results: Vec::new() });
             }
@@ -97,11 +105,11 @@ impl<'a> Builder<'a> {
                     self.push(Arc::new(Content::user(format!("[{}] said: {text}", event.author))));
                 }
             }
-            EventBody::ToolResult(result) if &*event.author == self.author => match &mut self.open {
+            EventBody::ToolResult(result) if self.is_own(event) => match &mut self.open {
                 Some(open) if open.event.turn == event.turn => open.results.push(result),
                 _ => self.push(Arc::new(Content::new(Role::User, vec![response_part(result)]))),
             },
-            EventBody::OutputRejected { violations } if &*event.author == self.author => {
+            EventBody::OutputRejected { violations } if self.is_own(event) => {
                 let list: Vec<String> = violations.iter().map(|violation| format!("- {violation}")).collect();
                 let text = format!(
                     "Your answer does not have the form that is asked for:\n{}\nAnswer again, in that form and with nothing else.",
@@ -111,6 +119,11 @@ impl<'a> Builder<'a> {
             }
             _ => {}
         }
+    }
+
+    /// Most events of an agent share its very name, which saves looking at the letters.
+    fn is_own(&self, event: &Event) -> bool {
+        Arc::ptr_eq(&event.author, self.author) || event.author == *self.author
     }
 
     fn push(&mut self, content: Arc<Content>) {

@@ -7,6 +7,8 @@
 //! - A result is written as JSON text. Text that is not a JSON object is read as `{"result": text}`, or as
 //!   `{"error": text}` where the result says that it is an error.
 //! - Structured output is `output_config.format`.
+//! - Sampling settings make a request one for an [older version](SAMPLING_VERSION) of the API, which still has
+//!   them.
 //! - The API has no seed, and insists on a longest answer: [`DEFAULT_MAX_TOKENS`] where none is set.
 //! - Tokens read from a cache or written to one are counted as read.
 
@@ -22,8 +24,8 @@ pub use block::{
 };
 pub use error::{read_error, write_error};
 pub use request::{
-    DEFAULT_MAX_TOKENS, Format, JsonSchemaFormat, Message, NamedTool, OutputConfig, Request, Tool,
-    ToolChoice, ToolChoiceBody,
+    DEFAULT_MAX_TOKENS, Format, JsonSchemaFormat, Message, NamedTool, OutputConfig, Request,
+    SAMPLING_VERSION, Tool, ToolChoice, ToolChoiceBody, VERSION,
 };
 pub use response::{OutputDetails, Response, Usage};
 pub use stream::{

@@ -14,6 +14,12 @@ use crate::wire::{Field, WireError, extra, parse};
 /// The longest answer, in tokens, where a request does not set one; the API insists on one.
 pub const DEFAULT_MAX_TOKENS: u64 = 4096;
 
+/// The version of the API that a request is for, unless it needs an [older one](SAMPLING_VERSION).
+pub const VERSION: &str = "2026-10-21";
+
+/// The last version of the API that has `temperature`, `top_p` and `top_k`; later ones refuse requests with them.
+pub const SAMPLING_VERSION: &str = "2023-06-01";
+
 /// The body of a request to `v1/messages`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -35,10 +41,10 @@ pub struct Request {
     /// The form of the answer.
     #[serde(default, skip_serializing_if = "Field::is_missing")]
     pub output_config: Field<OutputConfig>,
-    /// Randomness of the answer; newer models refuse it.
+    /// Randomness of the answer; only in [older versions](SAMPLING_VERSION), and newer models refuse it there too.
     #[serde(default, skip_serializing_if = "Field::is_missing")]
     pub temperature: Field<Number>,
-    /// Nucleus sampling; newer models refuse it.
+    /// Nucleus sampling; as `temperature`.
     #[serde(default, skip_serializing_if = "Field::is_missing")]
     pub top_p: Field<Number>,
     /// Texts that end the answer.
@@ -184,6 +190,15 @@ impl Request {
             ..Self::default()
         };
         extra::merge(written, &settings.extra, &["model", "messages", "system", "stream"])
+    }
+
+    /// The version of the API that this request is for, to be sent as the header `anthropic-version`.
+    ///
+    /// What is set is sent: a request that sets the temperature is for a version that has one.
+    pub fn version(&self) -> &'static str {
+        let samples =
+            !self.temperature.is_missing() || !self.top_p.is_missing() || self.extra.contains_key("top_k");
+        if samples { SAMPLING_VERSION } else { VERSION }
     }
 
     /// The same request for an answer that comes in pieces.
