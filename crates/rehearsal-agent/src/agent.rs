@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rehearsal_core::{
     Decision, Draft, EventBody, Failure, Inconsistent, InvalidSchema, InvocationId, Ledger, ModelRequest,
-    ModelResponse, Phase, State, StatePatch, TurnId, Violation, Yield, elapsed,
+    ModelResponse, Phase, RequestRecord, State, StatePatch, TurnId, Violation, Yield, elapsed,
 };
 use serde_json::Value;
 
@@ -223,7 +223,7 @@ impl<'a> Context<'a> {
             Some(asked) => asked,
             None => {
                 let request = request(self);
-                let draft = self.draft(Some(&turn), None, EventBody::ModelRequest(Default::default()));
+                let draft = self.draft(Some(&turn), None, EventBody::ModelRequest(RequestRecord::default()));
                 self.session.append_request(draft, &request)?;
                 request
             }

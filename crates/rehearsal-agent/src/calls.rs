@@ -225,11 +225,11 @@ impl Job {
             Ok(reply) => reply,
             Err(refusal) => return Finished { call, branch: None, result: Err(refusal.into()) },
         };
-        let took = || micros(elapsed(began, clock.now()));
+        let duration = || micros(elapsed(began, clock.now()));
         match (reply, branch, tool.kind()) {
             (ToolReply::Done(answer), _, _) => {
                 let changes = state.changes();
-                Finished { call, branch: None, result: Ok(Outcome::Answered(answer, changes, took())) }
+                Finished { call, branch: None, result: Ok(Outcome::Answered(answer, changes, duration())) }
             }
             (ToolReply::Later, _, _) => {
                 let pending = vec![call.clone()];
@@ -238,7 +238,7 @@ impl Job {
             (ToolReply::RunAgent, Some((mut session, path)), ToolKind::Agent(agent)) => {
                 let result = run_agent(&mut session, port, path, agent, &call.args).await;
                 let result = result.map(|outcome| match outcome {
-                    Outcome::Answered(answer, changes, _) => Outcome::Answered(answer, changes, took()),
+                    Outcome::Answered(answer, changes, _) => Outcome::Answered(answer, changes, duration()),
                     later @ Outcome::Later(_) => later,
                 });
                 Finished { call, branch: Some(session), result }

@@ -1,5 +1,7 @@
 //! What each kind of agent does.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
 mod support;
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Stopping anywhere and going on from the ledger gives the same session.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
 mod support;
 
 use std::process::Command;

@@ -216,7 +216,9 @@ impl Ledger {
         let visible =
             self.events[..upto].iter().chain(self.events[upto..].iter().filter(|event| is_own(event)));
         for event in visible {
-            ledger.push(event.clone()).expect("a selection of a consistent ledger's events is consistent");
+            ledger
+                .push(event.clone())
+                .unwrap_or_else(|_| unreachable!("a selection of a consistent ledger is consistent"));
         }
         ledger
     }
@@ -241,7 +243,9 @@ impl Ledger {
     pub fn prefix(&self, len: usize) -> Self {
         let mut ledger = Self::new(self.session.clone());
         for event in self.events.iter().take(len) {
-            ledger.push(event.clone()).expect("a prefix of a consistent ledger is consistent");
+            ledger
+                .push(event.clone())
+                .unwrap_or_else(|_| unreachable!("a prefix of a consistent ledger is consistent"));
         }
         ledger
     }
@@ -249,8 +253,11 @@ impl Ledger {
     /// The ledger as JSON Lines, an event a line.
     pub fn to_jsonl(&self) -> String {
         let mut bytes = Vec::new();
-        self.write_to(&mut bytes).expect("writing to memory does not fail");
-        String::from_utf8(bytes).expect("JSON is UTF-8")
+        let written = self.write_to(&mut bytes).map(|()| String::from_utf8(bytes));
+        match written {
+            Ok(Ok(text)) => text,
+            _ => unreachable!("memory takes everything, and JSON is UTF-8"),
+        }
     }
 
     /// Writes the ledger as JSON Lines.
@@ -285,9 +292,12 @@ impl Ledger {
             if line.trim().is_empty() {
                 continue;
             }
-            let event: Event = serde_json::from_str(&line).map_err(|source| match source.is_eof() {
-                true => ReadLedgerError::Torn { line: number },
-                false => ReadLedgerError::Line { line: number, source },
+            let event: Event = serde_json::from_str(&line).map_err(|source| {
+                if source.is_eof() {
+                    ReadLedgerError::Torn { line: number }
+                } else {
+                    ReadLedgerError::Line { line: number, source }
+                }
             })?;
             if let EventBody::SessionStarted(started) = &event.body
                 && started.version > crate::LEDGER_VERSION

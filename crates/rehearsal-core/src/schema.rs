@@ -1,6 +1,6 @@
 //! Tool declarations and JSON Schema.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
@@ -151,7 +151,7 @@ fn json_path(pointer: &str) -> String {
             path.push('.');
             path.push_str(&token);
         } else {
-            path.push_str(&format!("[{}]", Value::from(token)));
+            let _ = write!(path, "[{}]", Value::from(token));
         }
     }
     path

@@ -1,5 +1,7 @@
 //! The ledger: what it keeps, what it refuses, and that its JSON stays as it is.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
 use std::sync::Arc;
 
 use expect_test::expect_file;

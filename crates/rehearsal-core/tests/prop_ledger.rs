@@ -1,5 +1,7 @@
 //! What holds of every ledger and every state.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -106,8 +106,8 @@ impl Case {
             metrics: Vec::new(),
             judge: None,
             judges: BTreeMap::new(),
-            user_timeout: Duration::from_secs(120),
-            judge_timeout: Duration::from_secs(120),
+            user_timeout: Duration::from_mins(2),
+            judge_timeout: Duration::from_mins(2),
             problems: Vec::new(),
         }
     }

@@ -119,7 +119,11 @@ pub(crate) fn variable_name(tool: &str) -> String {
         if c.is_uppercase() && !name.is_empty() && !name.ends_with('_') {
             name.push('_');
         }
-        name.extend(if c.is_alphanumeric() { c.to_lowercase().to_string() } else { "_".to_owned() }.chars());
+        if c.is_alphanumeric() {
+            name.extend(c.to_lowercase());
+        } else {
+            name.push('_');
+        }
     }
     name
 }

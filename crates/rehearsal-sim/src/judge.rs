@@ -45,9 +45,8 @@ async fn evaluate_one(
     ask_judges: bool,
 ) -> (Session, MetricResult) {
     let questions = match caught(|| metric.evaluate(main)) {
-        Ok(Assessment::Done(result)) => return (branch, result),
         Ok(Assessment::Ask(questions)) => questions,
-        Err(result) => return (branch, result),
+        Ok(Assessment::Done(result)) | Err(result) => return (branch, result),
     };
     if !ask_judges {
         let why = "the judge was not asked, because the case ended in an error";

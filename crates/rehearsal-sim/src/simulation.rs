@@ -141,10 +141,10 @@ impl Stage {
     async fn turns(&mut self, case: &Case, began: Timestamp) -> Result<EndReason, Failure> {
         match &case.opening {
             Opening::Message(content) => {
-                self.main.say(content.clone(), None).map_err(|error| system(&error))?
+                self.main.say(content.clone(), None).map_err(|error| system(&error))?;
             }
             Opening::User => {
-                answer_loop(case, &mut self.main, &mut self.users, None).await.map_err(stopped)?
+                answer_loop(case, &mut self.main, &mut self.users, None).await.map_err(stopped)?;
             }
             Opening::Agent => {}
         }

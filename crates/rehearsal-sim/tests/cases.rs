@@ -1,5 +1,7 @@
 //! What a case does, and what it does when something is missing or breaks.
 
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -568,6 +570,18 @@ async fn a_judge_that_answers_garbage_is_asked_again_and_never_passes() {
     assert_eq!(run_case(&judged([garbage, good])).await.result.status, Verdict::Passed);
 }
 
+#[derive(Debug)]
+struct Hanging;
+#[async_trait::async_trait]
+impl Model for Hanging {
+    fn name(&self) -> Arc<str> {
+        "hanging".into()
+    }
+    async fn respond(&self, _: &ModelCall) -> Result<ModelResponse, ModelError> {
+        std::future::pending().await
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn no_judge_an_unknown_judge_and_a_hanging_judge_are_errors() {
     let nobody = Case::new("judged", talker().max_rounds(1)).metric(LlmJudge::new("safe", "Was it safe?"));
@@ -576,17 +590,6 @@ async fn no_judge_an_unknown_judge_and_a_hanging_judge_are_errors() {
     assert!(error(&run).message.contains(".judge(model)"), "{run}");
     let unknown = judged([]).metric(LlmJudge::new("strict", "Was it?").judge("strict one"));
     assert!(run_case(&unknown).await.to_string().contains(".named_judge(\"strict one\", model)"));
-    #[derive(Debug)]
-    struct Hanging;
-    #[async_trait::async_trait]
-    impl Model for Hanging {
-        fn name(&self) -> Arc<str> {
-            "hanging".into()
-        }
-        async fn respond(&self, _: &ModelCall) -> Result<ModelResponse, ModelError> {
-            std::future::pending().await
-        }
-    }
     let run = run_case(&nobody.judge(Arc::new(Hanging)).judge_timeout(Duration::from_secs(2))).await;
     assert!(error(&run).message.contains("within 2s"), "{run}");
 }

@@ -71,7 +71,7 @@ async fn an_empty_suite_has_not_passed() {
 async fn repeats_of_a_case_are_independent_and_counted_together() {
     let lucky = Step::new("lucky", |cx| Ok(cx.respond("x")));
     let lucky = Case::new("lucky", lucky).metric(Custom::new("luck", |ledger: &Ledger| {
-        MetricResult::from_pass(ledger.started().unwrap().seed.unwrap() % 2 == 0)
+        MetricResult::from_pass(ledger.started().unwrap().seed.unwrap().is_multiple_of(2))
     }));
     let run = Suite::new([case("sure", true), lucky]).repeat(8).seed(3).clock(clock()).run().await;
     let [sure, lucky] = &run.result.repeats[..] else { panic!("{:?}", run.result.repeats) };

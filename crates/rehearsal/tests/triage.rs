@@ -15,7 +15,11 @@ fn suite(jobs: usize) -> Suite {
 #[tokio::test]
 async fn the_three_cases_pass_and_end_when_the_state_says_so() {
     let run = suite(4).run().await;
-    assert!(run.result.passed(), "{}", run.runs.iter().map(|run| format!("{run}\n")).collect::<String>());
+    assert!(
+        run.result.passed(),
+        "{}",
+        run.runs.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    );
     assert_eq!(run.result.summary.total, 3);
     for case in &run.runs {
         assert_eq!(case.result.termination_reason, Some(EndReason::StateMatches), "{case}");

@@ -65,6 +65,7 @@ pub(crate) struct Play {
     pub(crate) inputs: Vec<Input>,
 }
 
+#[expect(clippy::too_many_lines, reason = "it is a list")]
 pub(crate) fn plays() -> Vec<Play> {
     let say = Input::Say;
     let answer = |text: &str| Input::Answer(json!(text));
@@ -227,7 +228,7 @@ pub(crate) fn give(session: &mut Session, inputs: &mut impl Iterator<Item = Inpu
     for call in calls {
         match inputs.next() {
             Some(Input::Answer(value)) => {
-                session.answer(&call, ToolOutcome::Output(value), vec![], None).unwrap()
+                session.answer(&call, ToolOutcome::Output(value), vec![], None).unwrap();
             }
             _ => panic!("the play should answer here"),
         }

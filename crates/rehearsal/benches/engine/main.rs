@@ -23,19 +23,21 @@ fn main() -> ExitCode {
             waiting::measure();
             ExitCode::SUCCESS
         }
-        Some("turns") => done(turns::measure()),
-        Some("parked") => done(parked::measure()),
-        Some("waiting") => done(waiting::measure()),
-        Some("serve") => done(server::serve()),
-        Some(other) => {
-            println!("unknown measurement `{other}`; the measurements are: turns, parked, waiting");
-            ExitCode::from(2)
+        Some(name) => {
+            let measure = match name {
+                "turns" => turns::measure,
+                "parked" => parked::measure,
+                "waiting" => waiting::measure,
+                "serve" => server::serve,
+                other => {
+                    println!("unknown measurement `{other}`; the measurements are: turns, parked, waiting");
+                    return ExitCode::from(2);
+                }
+            };
+            measure();
+            ExitCode::SUCCESS
         }
     }
-}
-
-fn done((): ()) -> ExitCode {
-    ExitCode::SUCCESS
 }
 
 /// How long something takes by the clock on the wall.

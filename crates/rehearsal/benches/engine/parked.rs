@@ -63,7 +63,7 @@ fn case(parked: Arc<Parked>) -> Case {
         .first_message("I've had a headache since this morning")
         .mock("lookup", Mock::returning(json!({"hits": ["paracetamol", "rest", "water"]})))
         .loop_user(person)
-        .user_timeout(std::time::Duration::from_secs(3600))
+        .user_timeout(std::time::Duration::from_hours(1))
 }
 
 /// Starts cases until `count` of them wait.

@@ -41,7 +41,7 @@ pub(crate) fn measure() {
     let suite = Suite::new((0..CASES).map(case));
     let before = meter::cpu();
     let (run, wall) = wall(|| runtime.block_on(suite.run()));
-    let cpu = meter::cpu() - before;
+    let cpu = meter::cpu().saturating_sub(before);
     let turns: u64 = run.result.results.iter().map(|result| result.turns).sum();
     assert_eq!(turns, TURNS * CASES as u64, "every case must play all its turns");
     #[expect(clippy::cast_precision_loss, reason = "the figures are small")]

@@ -50,7 +50,7 @@ impl Measure {
     fn of(work: impl FnOnce()) -> Self {
         let before = meter::cpu();
         let ((), wall) = wall(work);
-        Self { wall: wall.as_secs_f64(), cpu: (meter::cpu() - before).as_secs_f64() }
+        Self { wall: wall.as_secs_f64(), cpu: meter::cpu().saturating_sub(before).as_secs_f64() }
     }
 
     fn better(self, other: Self) -> Self {
