@@ -67,11 +67,14 @@ impl Done {
 /// Runs an agent on a session until it is done or has to wait.
 ///
 /// Call it again after the session was answered, with [`Session::say`] or [`Session::answer`], in this process
-/// or another one.
+/// or another one. A session goes on when all it waits for is there: until then it waits for the rest.
 ///
 /// # Errors
 /// What ended the run. What happened until then is on the ledger.
 pub async fn run(agent: &AgentRef, session: &mut Session, port: &dyn Port) -> Result<Flow, RunError> {
+    if let Some(rest) = session.ledger().awaited() {
+        return Ok(Flow::Waiting(rest));
+    }
     let mut cx = Context {
         session,
         port,
@@ -89,11 +92,11 @@ pub async fn run(agent: &AgentRef, session: &mut Session, port: &dyn Port) -> Re
                 session.append_draft(draft)?;
             }
         }
-        Ok(Flow::Waiting(waiting)) if session.ledger().open_yield().is_none() => {
+        Ok(Flow::Waiting(waiting)) => {
             let draft = session.draft(agent.name().clone(), EventBody::Yield(waiting.clone()));
             session.append_draft(draft)?;
         }
-        _ => {}
+        Err(_) => {}
     }
     session.commit().await?;
     flow

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::stream::{FuturesOrdered, StreamExt};
 use rehearsal_core::{
     CallId, Content, Decision, EventBody, FunctionCall, InvocationId, PendingCall, Player, SessionPart,
-    StatePatch, ToolError, ToolOutcome, ToolResult, TurnId, Yield, elapsed,
+    State, StatePatch, ToolError, ToolOutcome, ToolResult, TurnId, Yield, elapsed,
 };
 use serde_json::{Map, Value};
 
@@ -32,9 +32,15 @@ impl Context<'_> {
         let open = self.record_calls(turn, calls)?;
         self.session.commit().await?;
         let upto = self.after_calls(turn);
+        // Calls of one turn all see the state as it was when they were made, also when some of them were
+        // answered before a crash and the others are made again.
+        let state = match self.ledger().events().get(upto) {
+            None => self.state().clone(),
+            Some(next) => self.ledger().state_at(next.seq - 1),
+        };
         let mut running = FuturesOrdered::new();
         for call in open {
-            let job = self.job(call, tools, upto);
+            let job = self.job(call, tools, upto, state.clone());
             running.push_back(job.run(self.port));
         }
         let mut pending = Vec::new();
@@ -103,7 +109,7 @@ impl Context<'_> {
         last.map_or(0, |at| at + 1)
     }
 
-    fn job(&self, mut call: PendingCall, tools: &[ToolRef], upto: usize) -> Job {
+    fn job(&self, mut call: PendingCall, tools: &[ToolRef], upto: usize, state: State) -> Job {
         let around = self.session.around();
         let nth = self.ledger().call(&call.call).map_or(0, |view| view.nth);
         let cx = ToolContext {
@@ -113,7 +119,7 @@ impl Context<'_> {
             agent: self.author.clone(),
             invocation: self.invocation.clone(),
             nth,
-            state: StateAccess::new(self.state().clone()),
+            state: StateAccess::new(state),
             chance: around.chance.derive(call.call.as_str(), nth),
             clock: around.clock.clone(),
         };

@@ -88,7 +88,7 @@ impl Port for DirectPort {
         call: &ModelCall,
         own: &Arc<dyn Model>,
     ) -> Result<Answer<ModelResponse>, ModelError> {
-        ask(own, call).await
+        ask_model(own, call).await
     }
 
     async fn tool(&self, effect: &ToolEffect, own: &Arc<dyn Tool>) -> Result<ToolReply, Refusal> {
@@ -104,7 +104,10 @@ impl Port for DirectPort {
 ///
 /// # Errors
 /// The model did not answer.
-pub async fn ask(model: &Arc<dyn Model>, call: &ModelCall) -> Result<Answer<ModelResponse>, ModelError> {
+pub async fn ask_model(
+    model: &Arc<dyn Model>,
+    call: &ModelCall,
+) -> Result<Answer<ModelResponse>, ModelError> {
     let value = model.respond(call).await?;
     Ok(Answer { value, by: model.player(), name: Some(model.name()) })
 }

@@ -162,6 +162,19 @@ impl Ledger {
         self.fold.open_yield.as_ref()
     }
 
+    /// What is still missing of what the session waits for, if it waits.
+    pub fn awaited(&self) -> Option<Yield> {
+        let unanswered =
+            |call: &CallId| self.fold.calls.get(call).is_none_or(|places| places.answered.is_none());
+        match self.fold.open_yield.as_ref()? {
+            Yield::Tools { calls } => {
+                let calls = calls.iter().filter(|pending| unanswered(&pending.call)).cloned().collect();
+                Some(Yield::Tools { calls })
+            }
+            waiting @ Yield::Loop { .. } => Some(waiting.clone()),
+        }
+    }
+
     /// How often the session yielded and was resumed.
     pub fn turns(&self) -> u64 {
         self.fold.resumed

@@ -73,11 +73,14 @@ pub struct DefaultBridge;
 
 impl Bridge for DefaultBridge {}
 
+/// What a user agent is told when it has to open the conversation and nobody has said anything yet.
+pub const OPENING_PROMPT: &str = "(The conversation begins. Say the first thing.)";
+
 /// The default prompt: for a loop yield the last thing the assistant said, for a tool yield the tool and its
-/// arguments.
+/// arguments. Where nothing was said yet it is [`OPENING_PROMPT`].
 pub fn default_prompt(main: &Ledger, waiting: &YieldInfo) -> String {
     match waiting {
-        YieldInfo::Loop { .. } => last_agent_text(main).unwrap_or_default(),
+        YieldInfo::Loop { .. } => last_agent_text(main).unwrap_or_else(|| OPENING_PROMPT.to_owned()),
         YieldInfo::Tool { tool, args, .. } => {
             format!("Tool: {tool}\nArgs: {}", Value::Object((**args).clone()))
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rehearsal_agent::{
-    Answer, Model, ModelCall, ModelError, Port, Refusal, Tool, ToolEffect, ToolKind, ToolRef, ToolReply, ask,
-    run_tool,
+    Answer, Model, ModelCall, ModelError, Port, Refusal, Tool, ToolEffect, ToolKind, ToolRef, ToolReply,
+    ask_model, run_tool,
 };
 use rehearsal_core::{ModelResponse, Player};
 use serde_json::Value;
@@ -66,7 +66,7 @@ impl Port for Casting {
         call: &ModelCall,
         own: &Arc<dyn Model>,
     ) -> Result<Answer<ModelResponse>, ModelError> {
-        ask(self.models.get(&call.agent).unwrap_or(own), call).await
+        ask_model(self.models.get(&call.agent).unwrap_or(own), call).await
     }
 
     async fn tool(&self, effect: &ToolEffect, own: &Arc<dyn Tool>) -> Result<ToolReply, Refusal> {

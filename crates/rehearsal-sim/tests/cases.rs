@@ -422,10 +422,12 @@ async fn user_agents_share_one_session_and_speak_as_one_person() {
 
 #[tokio::test]
 async fn the_user_can_open_and_so_can_the_agent() {
-    let opener = Step::new("opener", |cx| Ok(cx.respond(format!("opening{}", cx.input))));
+    let opener = Step::new("opener", |cx| {
+        Ok(cx.respond(if cx.input == OPENING_PROMPT { "good morning" } else { "hm?" }))
+    });
     let heard = Step::new("listener", |cx| Ok(cx.respond(format!("heard: {}", cx.input))));
     let run = run_case(&Case::new("user opens", heard).opening(Opening::User).loop_user(opener)).await;
-    assert!(run.main.to_transcript().contains("listener: heard: opening\n"), "{run}");
+    assert!(run.main.to_transcript().contains("listener: heard: good morning\n"), "{run}");
     assert_eq!(run.result.turns, 0, "an opening is no turn");
     let run = run_case(&Case::new("agent opens", talker().max_rounds(1))).await;
     assert_eq!(run.main.to_transcript().trim(), "4  talker: round 0", "{run}");
