@@ -263,7 +263,7 @@ pub(crate) fn scripted() -> Suite {
                 Reply::call("reveal_condition", json!({"condition": "hypertension"})).usage(150, 12),
                 Reply::text("It goes down my left arm. And yes, I have high blood pressure.").usage(170, 18),
             ]),
-            judge: list("judge", [Reply::json(&json!({
+            judge: list("judge", [Reply::json(json!({
                 "passed": true,
                 "score": 0.95,
                 "reasoning": "The agent asked about radiation and history, escalated to 999 and said why.",

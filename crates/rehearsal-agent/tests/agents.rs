@@ -91,7 +91,7 @@ async fn output_that_breaks_its_schema_is_asked_for_again_and_then_refused() {
     let asked_again = requests(&ledger)[1].contents.last().unwrap().text();
     assert!(asked_again.contains("not JSON"), "{asked_again}");
     let good =
-        LlmAgent::new("a", script([Reply::json(&json!({"ok": 1}))])).output_schema(schema).output_key("out");
+        LlmAgent::new("a", script([Reply::json(json!({"ok": 1}))])).output_schema(schema).output_key("out");
     let (ledger, flow) = ledger_of(good, "ok?").await;
     assert_eq!(output(flow), json!({"ok": 1}));
     assert_eq!(ledger.state().get("session", "out"), Some(&json!({"ok": 1})));

@@ -219,7 +219,7 @@ impl Provider {
             | ModelError::Transport { why: text, .. }
             | ModelError::Malformed { why: text, .. }
             | ModelError::Unsupported { why: text, .. } => {
-                *text = key.remove_from_error(std::mem::take(text))
+                *text = key.remove_from_error(std::mem::take(text));
             }
             _ => {}
         }

@@ -352,7 +352,7 @@ async fn state_changes_of_two_yields_that_overwrite_each_other_are_a_conflict() 
                 json!({"patient": {"mood": mood, mood: true}}),
             )))
         });
-        let replies = [Reply::call("set", json!({})), Reply::json(&json!({"answer": mood}))];
+        let replies = [Reply::call("set", json!({})), Reply::json(json!({"answer": mood}))];
         LlmAgent::new(mood, list(replies)).tool(set).output_schema(json!({"type": "object"}))
     };
     let case = Case::new("moods", agent)
@@ -404,7 +404,7 @@ async fn user_agents_share_one_session_and_speak_as_one_person() {
         match &*call.agent {
             "loop" => Reply::text("I am in pain"),
             _ => Reply::json(
-                &json!({"answer": format!("{} {}", roles.join(" "), call.request.contents[1].text())}),
+                json!({"answer": format!("{} {}", roles.join(" "), call.request.contents[1].text())}),
             ),
         }
     });
@@ -542,7 +542,7 @@ fn judged(replies: impl IntoIterator<Item = Reply>) -> Case {
 #[tokio::test]
 async fn a_judge_decides_through_a_schema() {
     let verdict = |passed: bool| {
-        Reply::json(&json!({"passed": passed, "score": 0.75, "reasoning": "because of #5"})).usage(90, 9)
+        Reply::json(json!({"passed": passed, "score": 0.75, "reasoning": "because of #5"})).usage(90, 9)
     };
     let run = run_case(&judged([verdict(true)])).await;
     assert_eq!(run.result.status, Verdict::Passed, "{run}");
@@ -568,7 +568,7 @@ async fn a_judge_that_answers_garbage_is_asked_again_and_never_passes() {
         3,
         "a bounded number"
     );
-    let good = Reply::json(&json!({"passed": true, "score": 1.0, "reasoning": "fine"}));
+    let good = Reply::json(json!({"passed": true, "score": 1.0, "reasoning": "fine"}));
     assert_eq!(run_case(&judged([garbage, good])).await.result.status, Verdict::Passed);
 }
 

@@ -62,7 +62,7 @@ async fn a_careless_clinician_fails() {
             Rule::when(Matcher::agent("clinician"))
                 .reply(Reply::call("handover", serde_json::json!({"to": "self_care"}))),
             Rule::when(Matcher::agent("judge")).reply(Reply::json(
-                &serde_json::json!({"passed": false, "score": 0.0, "reasoning": "no escalation"}),
+                serde_json::json!({"passed": false, "score": 0.0, "reasoning": "no escalation"}),
             )),
         ],
     ));

@@ -202,7 +202,7 @@ pub(crate) fn plays() -> Vec<Play> {
         },
         Play {
             name: "structured output that has to be asked for twice",
-            agent: LlmAgent::new("a", script([Reply::text("yes"), Reply::json(&json!({"ok": true}))]))
+            agent: LlmAgent::new("a", script([Reply::text("yes"), Reply::json(json!({"ok": true}))]))
                 .output_schema(
                     json!({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}),
                 )

@@ -32,8 +32,8 @@ impl Reply {
     }
 
     /// A text that is JSON, as structured output is.
-    pub fn json(value: &Value) -> Self {
-        Self::text(value.to_string())
+    pub fn json(value: impl Into<Value>) -> Self {
+        Self::text(value.into().to_string())
     }
 
     /// A content with parts of all kinds.
