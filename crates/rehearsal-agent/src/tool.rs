@@ -4,17 +4,21 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::future::{BoxFuture, FutureExt};
 use rehearsal_core::{
     CallId, Chance, Clock, InvocationId, Schema, SessionId, StatePatch, Timestamp, ToolDeclaration,
     ToolError, ToolOutcome, Violation,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::{AgentRef, StateAccess};
+
+mod elsewhere;
+mod function;
+
+pub use elsewhere::{AgentTool, YieldingTool};
+pub use function::FunctionTool;
 
 /// A tool that can be shared.
 pub type ToolRef = Arc<dyn Tool>;
@@ -219,193 +223,6 @@ impl<T: Serialize> IntoToolOutput for Json<T> {
     fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
         let value = serde_json::to_value(self.0);
         value.map(ToolOutput::new).map_err(|error| ToolError::new("InvalidResult", error.to_string()))
-    }
-}
-
-/// A tool made from a Rust function; its schema comes from the type of its arguments.
-///
-/// ```
-/// use rehearsal_agent::{FunctionTool, Tool};
-/// use schemars::JsonSchema;
-/// use serde::Deserialize;
-/// use serde_json::json;
-///
-/// #[derive(Deserialize, JsonSchema)]
-/// struct Add {
-///     a: i64,
-///     b: i64,
-/// }
-///
-/// let add = FunctionTool::new("add", "Adds two numbers", |args: Add, _cx| json!(args.a + args.b));
-/// assert_eq!(add.spec().declaration().parameters["required"], json!(["a", "b"]));
-/// let error = add.spec().check_args(json!({"a": 1, "b": "two"}).as_object().unwrap()).unwrap_err();
-/// assert_eq!(error.violations[0].path, "$.b");
-/// ```
-pub struct FunctionTool {
-    spec: ToolSpec,
-    run: Box<RunFn>,
-    is_synthetic: bool,
-}
-
-type RunFn = dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
-
-impl FunctionTool {
-    /// A tool from a plain function.
-    pub fn new<A, R>(
-        name: &str,
-        description: &str,
-        run: impl Fn(A, &ToolContext) -> R + Send + Sync + 'static,
-    ) -> Self
-    where
-        A: DeserializeOwned + JsonSchema,
-        R: IntoToolOutput,
-    {
-        let declaration = ToolDeclaration::new(name, description).parameters(schema_of::<A>());
-        Self::raw(declaration, move |args, cx| {
-            let output = read_args(args).and_then(|args| run(args, &cx).into_tool_output());
-            futures::future::ready(output).boxed()
-        })
-    }
-
-    /// A tool from an async function.
-    pub fn new_async<A, R, F>(
-        name: &str,
-        description: &str,
-        run: impl Fn(A, ToolContext) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        A: DeserializeOwned + JsonSchema,
-        R: IntoToolOutput + 'static,
-        F: Future<Output = R> + Send + 'static,
-    {
-        let declaration = ToolDeclaration::new(name, description).parameters(schema_of::<A>());
-        Self::raw(declaration, move |args, cx| match read_args(args) {
-            Ok(args) => run(args, cx).map(IntoToolOutput::into_tool_output).boxed(),
-            Err(error) => futures::future::ready(Err(error)).boxed(),
-        })
-    }
-
-    /// A tool with a declaration of its own.
-    pub fn raw(
-        declaration: ToolDeclaration,
-        run: impl Fn(Value, ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
-        + Send
-        + Sync
-        + 'static,
-    ) -> Self {
-        Self { spec: ToolSpec::new(declaration), run: Box::new(run), is_synthetic: false }
-    }
-
-    /// The same tool with a schema for its result, against which every result is checked.
-    #[must_use]
-    pub fn returning<R: JsonSchema>(mut self) -> Self {
-        let declaration = (*self.spec.declaration).clone();
-        self.spec = ToolSpec::new(declaration.output(schema_of::<R>()));
-        self
-    }
-
-    /// The same tool as one that belongs to the engine and is never intercepted.
-    pub(crate) fn synthetic(mut self) -> Self {
-        self.is_synthetic = true;
-        self
-    }
-}
-
-fn read_args<A: DeserializeOwned>(args: Value) -> Result<A, ToolError> {
-    serde_json::from_value(args).map_err(|error| ToolError::new("InvalidArguments", error.to_string()))
-}
-
-#[async_trait]
-impl Tool for FunctionTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn kind(&self) -> ToolKind<'_> {
-        if self.is_synthetic { ToolKind::Engine } else { ToolKind::Function }
-    }
-
-    async fn call(&self, args: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let output = (self.run)(args, cx.clone()).await?;
-        self.spec.check_output(&output.value)?;
-        Ok(output)
-    }
-}
-
-impl fmt::Debug for FunctionTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FunctionTool").field("name", &self.spec.name()).finish_non_exhaustive()
-    }
-}
-
-/// A tool that is answered from outside: the agent yields until the result is there.
-#[derive(Clone, Debug)]
-pub struct YieldingTool {
-    spec: ToolSpec,
-}
-
-impl YieldingTool {
-    /// A yielding tool that takes `A` and must be answered with `R`.
-    pub fn new<A: JsonSchema, R: JsonSchema>(name: &str, description: &str) -> Self {
-        let declaration = ToolDeclaration::new(name, description);
-        Self::raw(declaration.parameters(schema_of::<A>()).output(schema_of::<R>()))
-    }
-
-    /// A yielding tool with a declaration of its own.
-    pub fn raw(declaration: ToolDeclaration) -> Self {
-        Self { spec: ToolSpec::new(declaration) }
-    }
-}
-
-#[async_trait]
-impl Tool for YieldingTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn kind(&self) -> ToolKind<'_> {
-        ToolKind::Yielding
-    }
-
-    async fn call(&self, _args: Value, _cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        Err(ToolError::new("Yielding", format!("`{}` is answered from outside", self.spec.name())))
-    }
-}
-
-/// An agent that another agent can call. It works on its own: it sees the request, not the conversation.
-#[derive(Clone, Debug)]
-pub struct AgentTool {
-    spec: ToolSpec,
-    agent: AgentRef,
-}
-
-impl AgentTool {
-    /// The agent as a tool of the same name.
-    pub fn new(agent: impl Into<AgentRef>, description: &str) -> Self {
-        let agent = agent.into();
-        let parameters = serde_json::json!({
-            "type": "object",
-            "properties": {"request": {"type": "string", "description": "What the agent should do."}},
-            "required": ["request"],
-            "additionalProperties": false,
-        });
-        let declaration = ToolDeclaration::new(agent.name().to_string(), description).parameters(parameters);
-        Self { spec: ToolSpec::new(declaration), agent }
-    }
-}
-
-#[async_trait]
-impl Tool for AgentTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn kind(&self) -> ToolKind<'_> {
-        ToolKind::Agent(&self.agent)
-    }
-
-    async fn call(&self, _args: Value, _cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        Err(ToolError::new("Agent", format!("`{}` is an agent and runs as one", self.spec.name())))
     }
 }
 

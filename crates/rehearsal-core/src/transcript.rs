@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{Event, EventBody, Ledger, SessionPart, ToolOutcome, ledger::part_of};
+use crate::{Event, EventBody, Ledger, ToolOutcome};
 
 /// One line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,10 +105,5 @@ impl Ledger {
             let _ = writeln!(text, "{:>4}  {line}", line.seq);
         }
         text
-    }
-
-    /// The part the session plays in its case.
-    pub fn part(&self) -> SessionPart {
-        part_of(self)
     }
 }

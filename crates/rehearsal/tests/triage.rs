@@ -66,7 +66,7 @@ async fn a_careless_clinician_fails() {
             )),
         ],
     ));
-    let run = cases::played_by(&careless).run().await;
+    let run = Suite::new(cases::played_by(&careless)).run().await;
     let verdicts: Vec<Verdict> = run.result.results.iter().map(|result| result.status).collect();
     assert_eq!(verdicts, [Verdict::Failed; 3]);
 }
