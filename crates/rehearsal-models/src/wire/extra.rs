@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-use super::WireError;
+use super::{Field, WireError};
 
 /// Merges `extra` into the JSON of `written`. Objects are merged and lists joined; a value that is there
 /// already is not overwritten but an error, so nobody is left to wonder which of two settings was meant.
@@ -52,6 +52,27 @@ fn merge_member(target: &mut Value, key: &str, value: &Value, path: &str) -> Res
         }
     }
     Ok(())
+}
+
+/// Refuses a number of answers other than one: only the first is read, so the others would be paid for and lost.
+pub(crate) fn refuse_many_answers(name: &str, asked: Option<&Value>) -> Result<(), WireError> {
+    match asked {
+        None | Some(Value::Null) => Ok(()),
+        Some(count) if count.as_u64() == Some(1) => Ok(()),
+        Some(count) => Err(WireError::unsupported(format!(
+            "the extra setting `{name}` asks for {count} answers, and only one is read"
+        ))),
+    }
+}
+
+/// A setting that is a number.
+pub(crate) fn number(name: &str, value: Option<f64>) -> Result<Field<Number>, WireError> {
+    match value {
+        None => Ok(Field::Missing),
+        Some(value) => Number::from_f64(value).map(Field::Value).ok_or_else(|| {
+            WireError::unsupported(format!("the setting `{name}` is {value}, which is no number"))
+        }),
+    }
 }
 
 /// Notes what an API says beyond the core's words, under the API's name.

@@ -184,8 +184,8 @@ impl Request {
             tools: if tools.is_empty() { Field::Missing } else { tools.into() },
             tool_choice: settings.tool_choice.as_ref().map(ToolChoice::from_core).into(),
             output_config: setup.output_schema.as_deref().map(OutputConfig::from_core).into(),
-            temperature: settings.temperature.and_then(Number::from_f64).into(),
-            top_p: settings.top_p.and_then(Number::from_f64).into(),
+            temperature: extra::number("temperature", settings.temperature)?,
+            top_p: extra::number("top_p", settings.top_p)?,
             stop_sequences: (!settings.stop.is_empty()).then(|| settings.stop.clone()).into(),
             ..Self::default()
         };

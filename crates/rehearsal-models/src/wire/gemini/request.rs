@@ -154,7 +154,7 @@ impl Request {
         let declarations: Vec<_> =
             setup.tools.iter().map(|tool| FunctionDeclaration::from_core(tool)).collect();
         let tools = vec![Tool { function_declarations: declarations.into(), extra: Map::new() }];
-        let generation = GenerationConfig::from_core(setup);
+        let generation = GenerationConfig::from_core(setup)?;
         let written = Self {
             system_instruction: setup.system.as_deref().map(instruction).into(),
             contents: contents.collect::<Result<_, _>>()?,
@@ -167,6 +167,8 @@ impl Request {
             },
             extra: Map::new(),
         };
+        let asked = settings.extra.get("generationConfig").and_then(|config| config.get("candidateCount"));
+        extra::refuse_many_answers("generationConfig.candidateCount", asked)?;
         extra::merge(written, &settings.extra, &["contents", "systemInstruction"])
     }
 
@@ -230,18 +232,18 @@ fn instruction(text: &str) -> Content {
 }
 
 impl GenerationConfig {
-    fn from_core(setup: &ModelSetup) -> Self {
+    fn from_core(setup: &ModelSetup) -> Result<Self, WireError> {
         let settings = &setup.settings;
-        Self {
-            temperature: settings.temperature.and_then(Number::from_f64).into(),
-            top_p: settings.top_p.and_then(Number::from_f64).into(),
+        Ok(Self {
+            temperature: extra::number("temperature", settings.temperature)?,
+            top_p: extra::number("top_p", settings.top_p)?,
             max_output_tokens: settings.max_tokens.into(),
             seed: settings.seed.into(),
             stop_sequences: (!settings.stop.is_empty()).then(|| settings.stop.clone()).into(),
             response_mime_type: setup.output_schema.as_ref().map(|_| JSON.to_owned()).into(),
             response_json_schema: setup.output_schema.as_deref().cloned().into(),
             ..Self::default()
-        }
+        })
     }
 
     /// The JSON Schema of the answer, whichever way it was given.

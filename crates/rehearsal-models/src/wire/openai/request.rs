@@ -184,8 +184,8 @@ impl Request {
             tools: if tools.is_empty() { Field::Missing } else { tools.into() },
             tool_choice: settings.tool_choice.as_ref().map(ToolChoice::from_core).into(),
             response_format: setup.output_schema.as_deref().map(ResponseFormat::from_core).into(),
-            temperature: settings.temperature.and_then(Number::from_f64).into(),
-            top_p: settings.top_p.and_then(Number::from_f64).into(),
+            temperature: extra::number("temperature", settings.temperature)?,
+            top_p: extra::number("top_p", settings.top_p)?,
             seed: settings.seed.into(),
             stop: if settings.stop.is_empty() {
                 Field::Missing
@@ -198,6 +198,7 @@ impl Request {
             Dialect::OpenAi => written.max_completion_tokens = settings.max_tokens.into(),
             Dialect::Compatible => written.max_tokens = settings.max_tokens.into(),
         }
+        extra::refuse_many_answers("n", settings.extra.get("n"))?;
         extra::merge(written, &settings.extra, &["model", "messages", "stream"])
     }
 

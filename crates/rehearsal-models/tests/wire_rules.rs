@@ -1,0 +1,239 @@
+//! How what the core says is put into each wire format where the two differ, and what has no place there.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::sync::Arc;
+
+use rehearsal_core::{
+    Blob, Content, FinishReason, FunctionResponse, ModelRequest, ModelSetup, Part, PartData, Role, Settings,
+};
+use rehearsal_models::wire::openai::{self, Dialect};
+use serde_json::{Map, Value, json};
+
+use crate::support::api::{ALL, Api};
+
+mod support;
+
+/// Calls without ids get the same ids as their results, whichever way they are told apart.
+#[test]
+fn missing_ids_are_filled_the_same_way_in_calls_and_results() {
+    let calls = ["a", "b", "a"].map(|name| Part::call(name, json!({})));
+    let answer = |name: &str| Part::from(FunctionResponse::new(None, name, json!({"of": name})));
+    let contents = [
+        Content::user("go"),
+        Content::new(Role::Model, calls.to_vec()),
+        Content::new(Role::User, vec![answer("b"), answer("a"), answer("a")]),
+        Content::new(Role::Model, vec![Part::call("b", json!({}))]),
+        Content::new(Role::User, vec![answer("b")]),
+    ];
+    let request =
+        ModelRequest { contents: contents.into_iter().map(Arc::new).collect(), ..ModelRequest::default() };
+    for api in [Api::OpenAi, Api::Anthropic] {
+        let again = api.read_request(&api.write_request(&request).unwrap().to_string(), "").unwrap();
+        let ids = |content: &Content| -> Vec<String> {
+            let calls = content.calls().map(|call| call.id.clone());
+            let responses = content.responses().map(|response| response.id.clone());
+            calls.chain(responses).map(|id| id.unwrap().to_string()).collect()
+        };
+        let all: Vec<_> = again.contents.iter().map(|content| ids(content)).collect();
+        assert_eq!(
+            all,
+            [
+                &[][..],
+                &["call_0", "call_1", "call_2"],
+                &["call_1", "call_0", "call_2"],
+                &["call_3"],
+                &["call_3"]
+            ]
+        );
+        let names: Vec<_> = again.contents[2].responses().map(|response| response.name.clone()).collect();
+        assert_eq!(names, ["b", "a", "a"]);
+    }
+}
+
+#[test]
+fn what_has_no_place_is_an_error_that_names_it() {
+    let check = |api: Api, change: &dyn Fn(&mut ModelSetup, &mut Vec<Content>), part: &str| {
+        let (mut setup, mut contents) = (ModelSetup::default(), vec![Content::user("hi")]);
+        change(&mut setup, &mut contents);
+        let contents = contents.into_iter().map(Arc::new).collect();
+        let error =
+            api.write_request(&ModelRequest { setup: Arc::new(setup), contents }).unwrap_err().to_string();
+        assert!(error.contains(part), "{api:?}: {error}");
+    };
+    let audio = || PartData::InlineData(Blob { mime_type: Some("audio/wav".into()), ..Blob::default() });
+    check(Api::Anthropic, &|setup, _| setup.settings.seed = Some(1), "`seed`");
+    for api in ALL {
+        check(api, &|setup, _| setup.settings.top_p = Some(f64::NAN), "`top_p` is NaN");
+    }
+    let many =
+        |setup: &mut ModelSetup, key: &str, value: Value| setup.settings.extra.insert(key.to_owned(), value);
+    check(Api::OpenAi, &|setup, _| drop(many(setup, "n", json!(2))), "`n` asks for 2 answers");
+    let count = || json!({"candidateCount": 3});
+    check(Api::Gemini, &|setup, _| drop(many(setup, "generationConfig", count())), "asks for 3 answers");
+    for api in [Api::OpenAi, Api::Anthropic] {
+        check(api, &|_, contents| contents[0].parts.push(audio().into()), "`audio/wav`");
+        check(api, &|_, contents| contents[0].role = Some(Role::from("narrator")), "`narrator`");
+        check(api, &|_, contents| contents[0].parts.push(other("executable_code")), "executable_code");
+        let orphan = || FunctionResponse::new(None, "f", json!(1)).into();
+        check(api, &|_, contents| contents[0].parts.push(orphan()), "`f` has no id");
+        check(api, &|setup, _| set_extra(setup, "messages"), "would replace what is asked");
+    }
+    check(Api::Gemini, &|_, contents| contents[0].role = Some(Role::from("system")), "`system`");
+    check(Api::Gemini, &|setup, _| set_extra(setup, "contents"), "would replace what is asked");
+    let contradiction = |setup: &mut ModelSetup| {
+        setup.settings.temperature = Some(0.5);
+        let (key, value) = ("generationConfig".to_owned(), json!({"temperature": 1}));
+        setup.settings.extra.insert(key, value);
+    };
+    check(Api::Gemini, &|setup, _| contradiction(setup), "`generationConfig.temperature` contradicts");
+}
+
+/// Tool arguments that are not a JSON object are the provider's mistake, and shown.
+#[test]
+fn malformed_arguments_are_shown() {
+    let openai = |arguments: &str| {
+        let function = json!({"name": "pay", "arguments": arguments});
+        let call = json!({"id": "c", "type": "function", "function": function});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]});
+        Api::OpenAi.read_response(&body.to_string()).unwrap_err().to_string()
+    };
+    assert!(openai("{\"amount\": 1").contains("the call of `pay` are not JSON"));
+    assert!(openai("{\"amount\": 1").contains("{\"amount\": 1"));
+    assert!(openai("[1]").contains("the call of `pay` are not a JSON object: [1]"));
+
+    let body = json!({"content": [{"type": "tool_use", "id": "t", "name": "pay", "input": "all of it"}]});
+    let error = Api::Anthropic.read_response(&body.to_string()).unwrap_err().to_string();
+    assert!(error.contains("the call of `pay` are not a JSON object: \"all of it\""));
+
+    let candidate = json!({"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": "print(pay(1))"});
+    let error =
+        Api::Gemini.read_response(&json!({"candidates": [candidate]}).to_string()).unwrap_err().to_string();
+    assert!(error.contains("MALFORMED_FUNCTION_CALL: print(pay(1))"));
+}
+
+fn set_extra(setup: &mut ModelSetup, key: &str) {
+    setup.settings.extra.insert(key.to_owned(), json!([]));
+}
+
+fn other(key: &str) -> Part {
+    Part { extra: Map::from_iter([(key.to_owned(), json!({}))]), ..Part::default() }
+}
+
+/// Streams that say they are complete before they are.
+#[test]
+fn a_stream_that_ends_in_the_wrong_place_is_not_an_answer() {
+    let check = |api: Api, stream: &str, part: &str| {
+        let error = api.assemble(&[stream.as_bytes()]).unwrap_err().to_string();
+        assert!(error.contains(part), "{api:?}: {error}");
+    };
+    let piece = r#"{"choices": [{"index": 0, "delta": {"content": "half"}}]}"#;
+    check(Api::OpenAi, &format!("data: {piece}\n\ndata: [DONE]\n\n"), "no reason for finishing");
+    let start = r#"{"type": "message_start", "message": {"content": [], "usage": {}}}"#;
+    let block =
+        r#"{"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "half"}}"#;
+    let end = r#"{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}"#;
+    let stop = r#"{"type": "message_stop"}"#;
+    let stream = |events: &[&str]| events.iter().map(|data| format!("data: {data}\n\n")).collect::<String>();
+    check(Api::Anthropic, &stream(&[start, block, end, stop]), "block 0 was never completed");
+    check(Api::Anthropic, &stream(&[start, stop]), "no reason for stopping");
+    check(Api::Anthropic, &stream(&[block, end, stop]), "has not begun");
+    let more = r#"{"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": "?"}}"#;
+    check(Api::Anthropic, &stream(&[start, more]), "block 7 before its start");
+}
+
+/// Many servers say `stop` beside calls; what counts is that there are calls.
+#[test]
+fn calls_count_for_more_than_the_reason_given() {
+    let function = json!({"name": "f", "arguments": "{}"});
+    let message =
+        json!({"role": "assistant", "content": "", "tool_calls": [{"id": "", "function": function}]});
+    let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+    let response = Api::OpenAi.read_response(&body.to_string()).unwrap();
+    assert_eq!(response.finish, Some(FinishReason::ToolCalls));
+    assert_eq!(response.content.parts.len(), 1, "an empty text beside calls is none");
+    assert_eq!(response.content.calls().next().unwrap().id, None, "an empty id is none");
+}
+
+fn request(setup: ModelSetup, contents: Vec<Content>) -> ModelRequest {
+    ModelRequest { setup: Arc::new(setup), contents: contents.into_iter().map(Arc::new).collect() }
+}
+
+#[test]
+fn openai_and_compatible_servers_differ_in_two_things() {
+    let settings = Settings { max_tokens: Some(9), ..Settings::default() };
+    let thinking = Content::new(Role::Model, vec![Part::thought("hm"), Part::text("yes")]);
+    let request = request(ModelSetup { settings, ..ModelSetup::default() }, vec![thinking]);
+    let written =
+        |dialect| serde_json::to_value(openai::Request::from_core(&request, dialect).unwrap()).unwrap();
+    assert_eq!(
+        written(Dialect::OpenAi),
+        json!({"model": "", "messages": [{"role": "assistant", "content": "yes"}], "max_completion_tokens": 9})
+    );
+    assert_eq!(
+        written(Dialect::Compatible),
+        json!({"model": "", "max_tokens": 9, "messages": [
+            {"role": "assistant", "content": "yes", "reasoning_content": "hm"}]})
+    );
+}
+
+/// Anthropic refuses thoughts that it did not sign, and empty texts beside others.
+#[test]
+fn what_anthropic_would_refuse_is_left_out() {
+    let signed = Part { thought_signature: Some("sig".into()), ..Part::thought("signed") };
+    let parts = vec![Part::thought("unsigned"), signed, Part::text(""), Part::text("yes")];
+    let only_thought = Content::new(Role::Model, vec![Part::thought("nothing else")]);
+    let contents = vec![Content::user("hi"), Content::new(Role::Model, parts), only_thought];
+    let written = Api::Anthropic.write_request(&request(ModelSetup::default(), contents)).unwrap();
+    assert_eq!(
+        written["messages"],
+        json!([
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "signed", "signature": "sig"},
+                {"type": "text", "text": "yes"}]},
+        ])
+    );
+}
+
+/// A conversation that began with one provider goes on with another; what only the first one knew stays behind.
+#[test]
+fn what_one_api_noted_is_not_sent_to_another() {
+    let noted =
+        |api: &str| Map::from_iter([(api.to_owned(), json!({"cache_control": {"type": "ephemeral"}}))]);
+    for api in ALL {
+        for other in ALL.into_iter().filter(|other| *other != api) {
+            let part = Part { extra: noted(other.folder()), ..Part::text("hello") };
+            let contents = vec![Content::new(Role::User, vec![part, Part::text("there")])];
+            let written = api.write_request(&request(ModelSetup::default(), contents)).unwrap().to_string();
+            if other != Api::Gemini {
+                assert!(written.contains("hello") && !written.contains("ephemeral"), "{api:?}: {written}");
+            }
+        }
+    }
+}
+
+/// Images that came in the other alphabet of base64 are sent in the one that these APIs read.
+#[test]
+fn images_are_sent_in_standard_base64() {
+    let image = Blob { mime_type: Some("image/png".into()), data: "_-8".into(), extra: Map::new() };
+    let contents = vec![Content::new(Role::User, vec![PartData::InlineData(image).into()])];
+    let request = request(ModelSetup::default(), contents);
+    let openai = Api::OpenAi.write_request(&request).unwrap();
+    assert_eq!(openai["messages"][0]["content"][0]["image_url"]["url"], "data:image/png;base64,/+8=");
+    let anthropic = Api::Anthropic.write_request(&request).unwrap();
+    assert_eq!(anthropic["messages"][0]["content"][0]["source"]["data"], "/+8=");
+}
+
+/// What a tool says when it fails is marked as an error where the API has a mark for it.
+#[test]
+fn failed_tools_are_marked() {
+    let failed =
+        FunctionResponse::new(Some("c".into()), "f", json!({"error": {"type": "Oops", "message": "no"}}));
+    let contents = vec![Content::new(Role::User, vec![failed.into()])];
+    let written = Api::Anthropic.write_request(&request(ModelSetup::default(), contents)).unwrap();
+    let block: &Value = &written["messages"][0]["content"][0];
+    assert_eq!(block["is_error"], true);
+    assert_eq!(block["content"], r#"{"error":{"type":"Oops","message":"no"}}"#);
+}
