@@ -537,7 +537,7 @@ async fn calls_to_one_address_share_its_limit() {
         })
     });
     let calls: Vec<_> = calls.collect();
-    counted.wait_for(|count| *count == 3).await.unwrap();
+    counted.wait_for(|count| *count >= 3).await.unwrap();
     // A fourth call would have been sent with the other three, and these come after it.
     for _ in 0..50 {
         server.fence().await;

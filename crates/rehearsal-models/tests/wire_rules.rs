@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rehearsal_core::{
     Blob, Content, FinishReason, FunctionResponse, ModelRequest, ModelSetup, Part, PartData, Role, Settings,
 };
+use rehearsal_models::wire::SseEvent;
 use rehearsal_models::wire::openai::{self, Dialect};
 use serde_json::{Map, Value, json};
 
@@ -135,7 +136,9 @@ fn a_stream_that_ends_in_the_wrong_place_is_not_an_answer() {
         r#"{"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "half"}}"#;
     let end = r#"{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}"#;
     let stop = r#"{"type": "message_stop"}"#;
-    let stream = |events: &[&str]| events.iter().map(|data| format!("data: {data}\n\n")).collect::<String>();
+    let stream = |events: &[&str]| {
+        events.iter().map(|data| SseEvent::data(*data).to_string()).collect::<Vec<_>>().concat()
+    };
     check(Api::Anthropic, &stream(&[start, block, end, stop]), "block 0 was never completed");
     check(Api::Anthropic, &stream(&[start, stop]), "no reason for stopping");
     check(Api::Anthropic, &stream(&[block, end, stop]), "has not begun");
