@@ -12,6 +12,28 @@ use crate::tool::into_ref;
 use crate::{Agent, AgentRef, Context, Done, Flow, RunError};
 
 /// Agents that run one after the other. Its output is the last one's.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use rehearsal_agent::{Flow, Sequence, Session, Step, Surroundings, run, DirectPort};
+/// # use rehearsal_core::State;
+///
+/// # futures::executor::block_on(async {
+/// let collect = Step::new("collect", |cx| {
+///     cx.state.set("facts", ["a", "b"]);
+///     Ok(cx.output(2))
+/// });
+/// let report = Step::new("report", |cx| {
+///     let facts: Vec<String> = cx.state.get("facts").unwrap_or_default();
+///     Ok(cx.respond(format!("{} facts", facts.len())))
+/// });
+/// let agent = Sequence::new("all", [collect.into(), report.into()]).into();
+/// let mut session = Session::new("all", State::default(), Arc::new(Surroundings::seeded(1)))?;
+/// let Flow::Done(done) = run(&agent, &mut session, &DirectPort).await? else { panic!() };
+/// assert_eq!(done.output, "2 facts");
+/// # Ok::<(), rehearsal_agent::RunError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct Sequence {
     name: Arc<str>,
@@ -49,6 +71,23 @@ impl Agent for Sequence {
 }
 
 /// An agent that runs again for every message of the user: a conversation.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use rehearsal_agent::{DirectPort, Flow, Loop, Session, Step, Surroundings, run};
+/// use rehearsal_core::{Content, State};
+///
+/// # futures::executor::block_on(async {
+/// let echo = Step::new("echo", |cx| Ok(cx.respond(cx.input.to_uppercase())));
+/// let agent = Loop::new("talk", echo).until(|_state, output| output == "BYE").into();
+/// let mut session = Session::new("talk", State::default(), Arc::new(Surroundings::seeded(1)))?;
+/// session.say(Content::user("hello"), None)?;
+/// assert!(matches!(run(&agent, &mut session, &DirectPort).await?, Flow::Waiting(_)));
+/// session.say(Content::user("bye"), None)?;
+/// assert!(matches!(run(&agent, &mut session, &DirectPort).await?, Flow::Done(_)));
+/// # Ok::<(), rehearsal_agent::RunError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Loop {
     name: Arc<str>,
@@ -122,6 +161,22 @@ impl fmt::Debug for Loop {
 
 /// Agents that run side by side. Each sees the session as it was when they began, and its own events; what
 /// they did is appended in the order in which they stand here. The output is an object of their outputs by name.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use rehearsal_agent::{DirectPort, Flow, Parallel, Session, Step, Surroundings, run};
+/// # use rehearsal_core::State;
+///
+/// # futures::executor::block_on(async {
+/// let left = Step::new("left", |cx| Ok(cx.output(1)));
+/// let right = Step::new("right", |cx| Ok(cx.output(2)));
+/// let agent = Parallel::new("both", [left.into(), right.into()]).into();
+/// let mut session = Session::new("both", State::default(), Arc::new(Surroundings::seeded(1)))?;
+/// let Flow::Done(done) = run(&agent, &mut session, &DirectPort).await? else { panic!() };
+/// assert_eq!(done.output, serde_json::json!({"left": 1, "right": 2}));
+/// # Ok::<(), rehearsal_agent::RunError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct Parallel {
     name: Arc<str>,

@@ -16,6 +16,16 @@ use crate::Mock;
 /// Who plays the model and the tools of the agent under test.
 ///
 /// A tool for which nobody is cast ends the case: nothing runs for real that was not handed in by name.
+///
+/// ```
+/// use rehearsal_sim::{Casting, Mock, ToolPlayer};
+/// use serde_json::json;
+///
+/// let mut casting = Casting::default();
+/// casting.mock("send_email", Mock::returning(json!({"sent": true})));
+/// assert!(matches!(casting.tool_player("send_email"), Some(ToolPlayer::Mock(_))));
+/// assert!(casting.tool_player("delete_account").is_none());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Casting {
     tools: BTreeMap<Arc<str>, ToolPlayer>,

@@ -9,6 +9,22 @@ use super::{Tool, ToolContext, ToolKind, ToolOutput, ToolSpec, schema_of};
 use crate::AgentRef;
 
 /// A tool that is answered from outside: the agent yields until the result is there.
+///
+/// ```
+/// use rehearsal_agent::{Tool, YieldingTool};
+/// use schemars::JsonSchema;
+/// use serde_json::json;
+///
+/// #[derive(JsonSchema)]
+/// struct Question {
+///     question: String,
+/// }
+///
+/// let ask = YieldingTool::new::<Question, String>("ask", "Asks the patient one question");
+/// // Whoever answers is held to the output type.
+/// assert!(ask.spec().check_output(&json!("since this morning")).is_ok());
+/// assert!(ask.spec().check_output(&json!(7)).is_err());
+/// ```
 #[derive(Clone, Debug)]
 pub struct YieldingTool {
     spec: ToolSpec,
@@ -43,6 +59,14 @@ impl Tool for YieldingTool {
 }
 
 /// An agent that another agent can call. It works on its own: it sees the request, not the conversation.
+///
+/// ```
+/// use rehearsal_agent::{AgentTool, Step, Tool};
+///
+/// let librarian = Step::new("librarian", |cx| Ok(cx.respond(format!("nothing found on {}", cx.input))));
+/// let tool = AgentTool::new(librarian, "Looks things up in the library");
+/// assert_eq!(tool.spec().name(), "librarian");
+/// ```
 #[derive(Clone, Debug)]
 pub struct AgentTool {
     spec: ToolSpec,
