@@ -1,0 +1,120 @@
+//! Problems of a file: what is wrong, where, and what would be right.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// How bad a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The file cannot be used.
+    Error,
+    /// The file can be used, but does not do what it seems to say.
+    Warning,
+}
+
+/// Something that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A short name for the kind of problem, such as `unknown-key`.
+    pub code: &'static str,
+    /// Where in the file, in bytes.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What is said at the marked place.
+    pub label: String,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A problem that makes a file unusable.
+    pub fn error(code: &'static str, span: Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            code,
+            span,
+            message: message.into(),
+            label: String::new(),
+            help: None,
+        }
+    }
+
+    /// The same problem with words at the marked place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// The same problem with what would be right.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The line and column of its beginning, both from 1; columns count characters.
+    pub fn place(&self, text: &str) -> (usize, usize) {
+        let before = &text[..floor(text, self.span.start)];
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        (line, before[start..].chars().count() + 1)
+    }
+
+    /// The problem as people read it: the place, the piece of the file with the place marked, and the help.
+    pub fn render(&self, file: &str, text: &str, style: Style) -> String {
+        let start = floor(text, self.span.start);
+        // Marking the first line of a value is enough to find it.
+        let end = floor(text, self.span.end.max(start));
+        let end = text[start..end].find('\n').map_or(end, |at| start + at);
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let annotation = AnnotationKind::Primary.span(start..end).label(&self.label);
+        let snippet = Snippet::source(text).path(file).line_start(1).annotation(annotation);
+        let group = Group::with_title(level.primary_title(&self.message).id(self.code)).element(snippet);
+        let mut report = vec![group];
+        if let Some(help) = &self.help {
+            report.push(Group::with_title(Level::HELP.secondary_title(help)));
+        }
+        let renderer = match style {
+            Style::Plain => Renderer::plain(),
+            Style::Coloured => Renderer::styled(),
+        };
+        renderer.render(&report)
+    }
+}
+
+/// Whether a rendered problem has colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// No colours.
+    Plain,
+    /// Colours for a terminal.
+    Coloured,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+/// The nearest place at or before `at` where a character begins.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
