@@ -73,14 +73,12 @@ impl Done {
 /// What ended the run. What happened until then is on the ledger.
 pub async fn run(agent: &AgentRef, session: &mut Session, port: &dyn Port) -> Result<Flow, RunError> {
     if let Some(rest) = session.ledger().awaited() {
+        session.commit().await?;
         return Ok(Flow::Waiting(rest));
     }
-    let mut cx = Context {
-        session,
-        port,
-        invocation: InvocationId::new(agent.name().clone()),
-        author: agent.name().clone(),
-    };
+    session.record_conflicts()?;
+    let mut cx =
+        Context { session, port, invocation: InvocationId::root(agent.name()), author: agent.name().clone() };
     let flow = cx.run_here(&**agent).await;
     let session = cx.session;
     match &flow {
@@ -327,6 +325,20 @@ pub enum RunError {
         /// Why.
         why: String,
     },
+    /// A message or an answer that nobody waits for.
+    #[error("{what}")]
+    NotAwaited {
+        /// What was given, and what is awaited.
+        what: String,
+    },
+    /// An answer that breaks the output schema of its tool.
+    #[error("the answer to `{tool}` breaks its output schema: {}", list(violations))]
+    InvalidAnswer {
+        /// The tool.
+        tool: Arc<str>,
+        /// What is wrong with it.
+        violations: Vec<Violation>,
+    },
     /// Events could not be kept.
     #[error("events could not be kept: {why}")]
     Journal {
@@ -353,6 +365,8 @@ impl RunError {
             Self::Output { .. } => "invalid_output",
             Self::Schema { .. } => "invalid_schema",
             Self::Agent { .. } => "agent",
+            Self::NotAwaited { .. } => "not_awaited",
+            Self::InvalidAnswer { .. } => "invalid_answer",
             Self::Journal { .. } => "journal",
             Self::Ledger(_) => "ledger",
         }

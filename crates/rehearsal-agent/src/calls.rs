@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use futures::stream::{FuturesOrdered, StreamExt};
 use rehearsal_core::{
-    CallId, Content, Decision, EventBody, FunctionCall, InvocationId, PendingCall, Player, SessionPart,
-    State, StatePatch, ToolError, ToolOutcome, ToolResult, TurnId, Yield, elapsed,
+    CallId, CallView, Content, Decision, Event, EventBody, FunctionCall, InvocationId, PendingCall, Player,
+    SessionPart, State, StatePatch, ToolError, ToolOutcome, ToolResult, TurnId, Yield, elapsed,
 };
 use serde_json::{Map, Value};
 
 use crate::agent::micros;
+use crate::session::conflicts;
 use crate::{
     Answer, Context, Flow, Port, Refusal, RunError, Session, StateAccess, ToolAnswer, ToolContext,
     ToolEffect, ToolKind, ToolRef, ToolReply,
@@ -39,8 +40,9 @@ impl Context<'_> {
             Some(next) => self.ledger().state_at(next.seq - 1),
         };
         let mut running = FuturesOrdered::new();
+        let mut reached = Vec::new();
         for call in open {
-            let job = self.job(call, tools, upto, state.clone());
+            let job = self.job(call, tools, upto, state.clone(), &mut reached);
             running.push_back(job.run(self.port));
         }
         let mut pending = Vec::new();
@@ -58,7 +60,7 @@ impl Context<'_> {
             }
         }
         if pending.is_empty() {
-            self.record_conflicts(turn, calls)?;
+            self.record_turn_conflicts(turn, calls)?;
         }
         Ok(pending)
     }
@@ -109,9 +111,25 @@ impl Context<'_> {
         last.map_or(0, |at| at + 1)
     }
 
-    fn job(&self, mut call: PendingCall, tools: &[ToolRef], upto: usize, state: State) -> Job {
+    fn job(
+        &self,
+        mut call: PendingCall,
+        tools: &[ToolRef],
+        upto: usize,
+        state: State,
+        reached: &mut Vec<Arc<str>>,
+    ) -> Job {
         let around = self.session.around();
-        let nth = self.ledger().call(&call.call).map_or(0, |view| view.nth);
+        let found = tools.iter().find(|tool| tool.spec().name() == &*call.tool);
+        let tool = match found {
+            Some(tool) => tool.spec().check_args(&call.args).map(|()| tool.clone()),
+            None => Err(unknown_tool(&call.tool, tools)),
+        };
+        let nth =
+            self.reached_before(&call) + reached.iter().filter(|tool| **tool == call.tool).count() as u64;
+        if tool.is_ok() {
+            reached.push(call.tool.clone());
+        }
         let cx = ToolContext {
             session: self.ledger().session().clone(),
             call: call.call.clone(),
@@ -123,18 +141,13 @@ impl Context<'_> {
             chance: around.chance.derive(call.call.as_str(), nth),
             clock: around.clock.clone(),
         };
-        let found = tools.iter().find(|tool| tool.spec().name() == &*call.tool);
-        let tool = match found {
-            Some(tool) => tool.spec().check_args(&call.args).map(|()| tool.clone()),
-            None => Err(unknown_tool(&call.tool, tools)),
-        };
         if let Ok(tool) = &tool {
             call.output_schema = tool.spec().output().map(|schema| schema.source().clone());
         }
         // Only an agent behind a tool writes events of its own, and only those need a branch to write to.
         let branch = match &tool {
             Ok(tool) if matches!(tool.kind(), ToolKind::Agent(_)) => {
-                let path = self.agent_tool_path(&call.call);
+                let path = self.invocation.agent_tool(&call.call);
                 Some((self.session.branch(upto, &path), path))
             }
             _ => None,
@@ -142,8 +155,16 @@ impl Context<'_> {
         Job { call, tool, cx, branch }
     }
 
-    fn agent_tool_path(&self, call: &CallId) -> InvocationId {
-        self.invocation.child(format_args!("{}{call}", InvocationId::CHILD_MARK))
+    /// How many earlier calls of the same tool got as far as the tool: those that the engine refused do not count, nor
+    /// do those of this turn that have no result yet.
+    fn reached_before(&self, call: &PendingCall) -> u64 {
+        let reached = |view: &CallView<'_>| {
+            let decision = view.answer.and_then(|event| event.decision.as_ref());
+            *view.tool == call.tool
+                && view.answer.is_some()
+                && decision.is_none_or(|decision| decision.by != Player::Engine)
+        };
+        self.ledger().calls().take_while(|view| *view.call != call.call).filter(reached).count() as u64
     }
 
     fn record_result(
@@ -165,27 +186,24 @@ impl Context<'_> {
         self.session.append_draft(draft)
     }
 
-    /// Says where calls of one turn overwrote each other's values. What is on the ledger already is not said again.
-    fn record_conflicts(&mut self, turn: &TurnId, calls: &[FunctionCall]) -> Result<(), RunError> {
+    /// Says where calls of one turn overwrote each other's values. Those that were answered by one yield are left out:
+    /// they were looked at when it was answered. What is on the ledger already is not said again.
+    fn record_turn_conflicts(&mut self, turn: &TurnId, calls: &[FunctionCall]) -> Result<(), RunError> {
         let ledger = self.ledger();
-        let results: Vec<(&CallId, &[StatePatch])> = calls
-            .iter()
-            .filter_map(|call| ledger.call(call.id.as_ref()?)?.result())
-            .map(|result| (&result.call, result.changes.as_slice()))
-            .filter(|(_, changes)| !changes.is_empty())
-            .collect();
-        let mut found = Vec::new();
-        for (index, (later, changes)) in results.iter().enumerate() {
-            for (earlier, before) in &results[..index] {
-                let pairs = before.iter().flat_map(|a| changes.iter().map(move |b| (a, b)));
-                for overwrite in pairs.flat_map(|(a, b)| a.conflicts_with(b)) {
-                    let (earlier, later) = ((*earlier).clone(), (*later).clone());
-                    found.push(EventBody::StateConflict { earlier, later, overwrite });
-                }
+        let yielded = |event: &Arc<Event>| match &event.body {
+            EventBody::Yield(Yield::Tools { calls }) => {
+                calls.iter().map(|pending| pending.call.clone()).collect()
             }
-        }
-        let said = ledger.events().iter().rev().take_while(|event| event.turn.as_ref() == Some(turn));
-        let said = said.filter(|event| matches!(event.body, EventBody::StateConflict { .. })).count();
+            _ => Vec::new(),
+        };
+        let yielded: Vec<CallId> =
+            ledger.events()[self.after_calls(turn)..].iter().flat_map(yielded).collect();
+        let at_once = |one: &CallId, other: &CallId| !(yielded.contains(one) && yielded.contains(other));
+        let found = conflicts(ledger, calls.iter().filter_map(|call| call.id.as_ref()), at_once);
+        let said = ledger.events()[self.after_calls(turn)..].iter().filter(|event| {
+            matches!(event.body, EventBody::StateConflict { .. }) && event.turn.as_ref() == Some(turn)
+        });
+        let said = said.count();
         for body in found.into_iter().skip(said) {
             let draft = self.draft(Some(turn), None, body);
             self.session.append_draft(draft)?;
@@ -234,7 +252,8 @@ impl Job {
         let duration = || micros(elapsed(began, clock.now()));
         match (reply, branch, tool.kind()) {
             (ToolReply::Done(answer), _, _) => {
-                let changes = state.changes();
+                // A call that failed has changed nothing.
+                let changes = if answer.value.outcome.is_error() { Vec::new() } else { state.changes() };
                 Finished { call, branch: None, result: Ok(Outcome::Answered(answer, changes, duration())) }
             }
             (ToolReply::Later, _, _) => {

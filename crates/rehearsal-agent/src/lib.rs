@@ -50,6 +50,6 @@ pub use session::{ENGINE, Journal, Session, Surroundings, USER, Voices};
 pub use state_access::{ScopeAccess, StateAccess};
 pub use step::{Step, StepContext, StepReply};
 pub use tool::{
-    AgentTool, FunctionTool, IntoToolOutput, Json, Tool, ToolContext, ToolKind, ToolOutput, ToolRef,
-    ToolSpec, YieldingTool, schema_of, with_state_change,
+    AgentTool, EngineOnly, FunctionTool, IntoToolOutput, Json, Tool, ToolContext, ToolKind, ToolOutput,
+    ToolRef, ToolSpec, YieldingTool, schema_of, with_state_change,
 };

@@ -93,7 +93,7 @@ impl Port for DirectPort {
 
     async fn tool(&self, effect: &ToolEffect, own: &Arc<dyn Tool>) -> Result<ToolReply, Refusal> {
         Ok(match own.kind() {
-            ToolKind::Function | ToolKind::Engine => ToolReply::Done(run_tool(effect, own).await),
+            ToolKind::Function | ToolKind::Engine(_) => ToolReply::Done(run_tool(effect, own).await),
             ToolKind::Yielding => ToolReply::Later,
             ToolKind::Agent(_) => ToolReply::RunAgent,
         })

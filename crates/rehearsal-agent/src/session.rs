@@ -6,9 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rehearsal_core::{
     CallId, Chance, Clock, Content, Decision, Draft, EndReason, Event, EventBody, Failure, Ids, InvocationId,
-    LEDGER_VERSION, Ledger, SessionId, SessionPart, SessionStarted, State, StatePatch, SystemClock,
+    LEDGER_VERSION, Ledger, Schema, SessionId, SessionPart, SessionStarted, State, StatePatch, SystemClock,
     ToolOutcome, ToolResult, Yield,
 };
+
+use serde_json::Value;
 
 use crate::RunError;
 
@@ -148,11 +150,17 @@ impl Session {
     /// Says something to the agent: the opening, or the message a loop waits for.
     ///
     /// # Errors
-    /// The session has ended.
+    /// The session has ended, or waits for something else.
     pub fn say(&mut self, content: Content, decision: Option<Decision>) -> Result<(), RunError> {
+        let not_awaited =
+            |what: &str| Err(RunError::NotAwaited { what: format!("nobody waits for a message: {what}") });
+        let began =
+            || self.ledger.events().iter().any(|event| matches!(event.body, EventBody::AgentStarted { .. }));
         let invocation = match self.ledger.open_yield() {
             Some(Yield::Loop { invocation }) => Some(invocation.clone()),
-            _ => None,
+            Some(Yield::Tools { .. }) => return not_awaited("the session waits for results of tool calls"),
+            None if began() => return not_awaited("the agent has not yielded for one"),
+            None => None,
         };
         let body = EventBody::UserMessage { content: Arc::new(content) };
         self.append_draft(Draft { invocation, decision, ..self.draft(USER, body) })
@@ -169,8 +177,11 @@ impl Session {
 
     /// Answers a call that waits for its result.
     ///
+    /// Where the tool declares what it gives, the answer is held to that. When a yield is answered whole, values that
+    /// two of its answers set differently are recorded as conflicts.
+    ///
     /// # Errors
-    /// No such call was made, or it has a result already.
+    /// No such call was made, it has a result already, or the answer breaks the tool's output schema.
     pub fn answer(
         &mut self,
         call: &CallId,
@@ -180,6 +191,14 @@ impl Session {
     ) -> Result<(), RunError> {
         let unknown = || rehearsal_core::Inconsistent::UnknownCall { call: call.clone() };
         let view = self.ledger.call(call).ok_or_else(unknown)?;
+        if let (ToolOutcome::Output(value), Some(schema)) = (&outcome, self.output_schema(call)) {
+            let violations = Schema::new(schema).check(value);
+            let violations =
+                violations.map_err(|source| RunError::Schema { agent: view.event.author.clone(), source })?;
+            if !violations.is_empty() {
+                return Err(RunError::InvalidAnswer { tool: view.tool.clone(), violations });
+            }
+        }
         let (author, tool) = (view.event.author.clone(), view.tool.clone());
         let (invocation, turn) = (view.event.invocation.clone(), view.event.turn.clone());
         let body = EventBody::ToolResult(ToolResult {
@@ -189,7 +208,39 @@ impl Session {
             changes,
             main_changes: None,
         });
-        self.append_draft(Draft { invocation, turn, decision, ..self.draft(author, body) })
+        self.append_draft(Draft { invocation, turn, decision, ..self.draft(author, body) })?;
+        self.record_conflicts()
+    }
+
+    /// The schema that an awaited result must satisfy.
+    fn output_schema(&self, call: &CallId) -> Option<Arc<Value>> {
+        match self.ledger.open_yield()? {
+            Yield::Tools { calls } => {
+                calls.iter().find(|pending| pending.call == *call)?.output_schema.clone()
+            }
+            Yield::Loop { .. } => None,
+        }
+    }
+
+    /// Says where answers to the last yield overwrote each other's values, once all of them are there. What is on the
+    /// ledger already is not said again.
+    pub(crate) fn record_conflicts(&mut self) -> Result<(), RunError> {
+        let events = self.ledger.events();
+        let is_yield = |event: &Arc<Event>| matches!(event.body, EventBody::Yield(_));
+        let Some(at) = events.iter().rposition(is_yield) else { return Ok(()) };
+        let EventBody::Yield(Yield::Tools { calls }) = &events[at].body else { return Ok(()) };
+        if self.ledger.open_yield().is_some() {
+            return Ok(());
+        }
+        let found = conflicts(&self.ledger, calls.iter().map(|pending| &pending.call), |_, _| true);
+        let said = |event: &&Arc<Event>| {
+            matches!(event.body, EventBody::StateConflict { .. }) && *event.author == *ENGINE
+        };
+        let said = events[at..].iter().filter(said).count();
+        for body in found.into_iter().skip(said) {
+            self.append(ENGINE, body)?;
+        }
+        Ok(())
     }
 
     /// Changes state from outside.
@@ -273,4 +324,26 @@ impl Session {
         self.ledger.join(branch.ledger, seen)?;
         Ok(())
     }
+}
+
+/// The values that calls set differently than calls before them, of those pairs that count.
+pub(crate) fn conflicts<'a>(
+    ledger: &'a Ledger,
+    calls: impl Iterator<Item = &'a CallId>,
+    counts: impl Fn(&CallId, &CallId) -> bool,
+) -> Vec<EventBody> {
+    let changing = |result: &&ToolResult| !result.changes.is_empty();
+    let results: Vec<&ToolResult> =
+        calls.filter_map(|call| ledger.call(call)?.result()).filter(changing).collect();
+    let mut found = Vec::new();
+    for (index, later) in results.iter().enumerate() {
+        for earlier in results[..index].iter().filter(|earlier| counts(&earlier.call, &later.call)) {
+            let pairs = earlier.changes.iter().flat_map(|a| later.changes.iter().map(move |b| (a, b)));
+            for overwrite in pairs.flat_map(|(a, b)| a.conflicts_with(b)) {
+                let (earlier, later) = (earlier.call.clone(), later.call.clone());
+                found.push(EventBody::StateConflict { earlier, later, overwrite });
+            }
+        }
+    }
+    found
 }

@@ -47,8 +47,17 @@ pub enum ToolKind<'a> {
     Yielding,
     /// By running an agent.
     Agent(&'a AgentRef),
-    /// By the engine: the tool only says something about the conversation, such as who goes on with it.
-    Engine,
+    /// By the engine: the tool only says something about the conversation, such as who goes on with it. No tool from
+    /// outside can be of this kind, because it is not intercepted.
+    Engine(EngineOnly),
+}
+
+/// Only the engine has one of these.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOnly(());
+
+impl EngineOnly {
+    pub(crate) const KIND: ToolKind<'static> = ToolKind::Engine(Self(()));
 }
 
 /// A tool's declaration with its compiled schemas.
@@ -128,7 +137,7 @@ pub struct ToolContext {
     pub agent: Arc<str>,
     /// The execution of the agent that calls.
     pub invocation: InvocationId,
-    /// How many calls of this tool came before in this session.
+    /// How many calls of this tool were answered before in this session; calls with wrong arguments do not count.
     pub nth: u64,
     /// State, readable and writable.
     pub state: StateAccess,

@@ -180,6 +180,70 @@ async fn history_can_be_cut_to_the_last_messages_or_the_execution() {
 }
 
 #[tokio::test]
+async fn a_view_of_the_last_messages_never_begins_with_a_result() {
+    let replies =
+        (0..4).map(|n| Reply::call("note", json!({"text": n.to_string()}))).chain([Reply::text("done")]);
+    let agent = LlmAgent::new("a", script(replies)).tool(note()).history(History::Last(3));
+    let (ledger, _) = ledger_of(agent, "go").await;
+    for request in requests(&ledger) {
+        assert_eq!(request.contents[0].text(), "go");
+    }
+}
+
+#[tokio::test]
+async fn a_team_used_as_a_tool_begins_afresh() {
+    let transfer = Reply::call(TRANSFER_TOOL, json!({"agent_name": "spec"}));
+    let desk = LlmAgent::new("desk", script([transfer, Reply::text("desk here")]))
+        .sub_agent(LlmAgent::new("spec", script([Reply::text("spec here")])));
+    let calls = [
+        Reply::call("desk", json!({"request": "1"})),
+        Reply::call("desk", json!({"request": "2"})),
+        Reply::text("ok"),
+    ];
+    let boss = LlmAgent::new("boss", script(calls)).tool(AgentTool::new(desk, "Helps"));
+    let (ledger, _) = ledger_of(boss, "go").await;
+    let answers: Vec<Value> = ledger
+        .calls()
+        .filter(|call| &**call.tool == "desk")
+        .map(|call| call.result().unwrap().outcome.to_value())
+        .collect();
+    assert_eq!(answers, [json!("spec here"), json!("desk here")]);
+}
+
+#[tokio::test]
+async fn names_that_look_like_paths_are_only_names() {
+    let odd = Loop::new("a/b", LlmAgent::new("@bot", script([Reply::text("one"), Reply::text("two")])))
+        .max_rounds(2);
+    let agent: AgentRef = odd.into();
+    let mut session = session(&agent);
+    for _ in 0..2 {
+        session.say(Content::user("hi"), None).unwrap();
+        run(&agent, &mut session, &DirectPort).await.unwrap();
+    }
+    assert_eq!(requests(session.ledger())[1].contents.len(), 3);
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_refused() {
+    let agent: AgentRef =
+        LlmAgent::new("a", script([Reply::call("ask", json!({"question": "?"})), Reply::text("ok")]))
+            .tool(ask())
+            .into();
+    let mut session = session(&agent);
+    session.say(Content::user("go"), None).unwrap();
+    run(&agent, &mut session, &DirectPort).await.unwrap();
+    let early = session.say(Content::user("hello?"), None).unwrap_err();
+    assert!(early.to_string().contains("waits for results of tool calls"), "{early}");
+    let call = session.ledger().calls().next().unwrap().call.clone();
+    let wrong = session.answer(&call, ToolOutcome::Output(json!(7)), vec![], None).unwrap_err();
+    assert_eq!(wrong.kind(), "invalid_answer");
+    session.answer(&call, ToolOutcome::Output(json!("seven")), vec![], None).unwrap();
+    run(&agent, &mut session, &DirectPort).await.unwrap();
+    let late = session.say(Content::user("and now?"), None).unwrap_err();
+    assert_eq!(late.kind(), "not_awaited");
+}
+
+#[tokio::test]
 async fn two_agents_of_one_name_in_a_team_are_an_error_that_names_it() {
     let twin = || LlmAgent::new("twin", script([]));
     let (_, flow) = ledger_of(LlmAgent::new("a", script([])).sub_agent(twin()).sub_agent(twin()), "go").await;

@@ -154,6 +154,27 @@ async fn every_event_is_kept_once_and_in_order() {
 }
 
 #[tokio::test]
+async fn half_an_answer_is_kept_too() {
+    let play =
+        plays().into_iter().find(|play| play.name.starts_with("a conversation with two yields")).unwrap();
+    let journal = Arc::new(MemoryJournal { room: usize::MAX, ..MemoryJournal::default() });
+    let around = Surroundings { journal: Some(journal.clone()), ..(*around()).clone() };
+    let mut session = Session::new(play.agent.name(), State::default(), Arc::new(around)).unwrap();
+    for says in ["hi", "well"] {
+        session.say(Content::user(says), None).unwrap();
+        run(&play.agent, &mut session, &DirectPort).await.unwrap();
+    }
+    let call = session.ledger().calls().next().unwrap().call.clone();
+    session.answer(&call, ToolOutcome::Output(serde_json::json!("one")), vec![], None).unwrap();
+    let Flow::Waiting(Yield::Tools { calls }) = run(&play.agent, &mut session, &DirectPort).await.unwrap()
+    else {
+        panic!("it should wait for the other answer");
+    };
+    assert_eq!(calls.len(), 1);
+    assert_eq!(*journal.kept.lock().unwrap(), session.ledger().events());
+}
+
+#[tokio::test]
 async fn a_full_journal_stops_the_session_before_anything_is_done() {
     let play = plays().into_iter().next().unwrap();
     let journal = Arc::new(MemoryJournal { room: 3, ..MemoryJournal::default() });

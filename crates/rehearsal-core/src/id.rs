@@ -67,12 +67,23 @@ id_type! {
 
 impl InvocationId {
     /// Marks the part of a path below which an agent works on its own, hidden from the conversation around it.
-    pub const CHILD_MARK: char = '@';
+    const CHILD_MARK: char = '@';
+
+    /// The path of an execution that stands in no other one.
+    pub fn root(step: impl fmt::Display) -> Self {
+        Self::new(escaped(&step.to_string()))
+    }
 
     /// The path one step further down.
     #[must_use]
     pub fn child(&self, step: impl fmt::Display) -> Self {
-        Self::new(format!("{}/{step}", self.0))
+        Self::new(format!("{}/{}", self.0, escaped(&step.to_string())))
+    }
+
+    /// The path of an agent that is used as a tool, by the call that uses it.
+    #[must_use]
+    pub fn agent_tool(&self, call: &CallId) -> Self {
+        Self::new(format!("{}/{}{call}", self.0, Self::CHILD_MARK))
     }
 
     /// Whether `self` is `other` or lies below it.
@@ -95,6 +106,11 @@ impl InvocationId {
             }
         }
     }
+}
+
+/// A step of a path in which nothing is taken for a border between steps or for a mark.
+fn escaped(step: &str) -> String {
+    step.replace('%', "%25").replace('/', "%2F").replace('@', "%40")
 }
 
 /// Where ids come from: a seed, so that the same run gives the same ids.
@@ -209,6 +225,14 @@ mod tests {
         assert!(path.is_within(&path));
         assert!(!path.is_within(&"triage/2/ass".into()));
         assert!(!InvocationId::from("triage/20").is_within(&"triage/2".into()));
+    }
+
+    #[test]
+    fn names_cannot_pretend_to_be_paths() {
+        let path = InvocationId::root("a/@b").child("@bot");
+        assert_eq!(path.as_str(), "a%2F%40b/%40bot");
+        assert_eq!(path.enclosure(), "");
+        assert_eq!(path.agent_tool(&"call_1".into()).child("x").enclosure(), "a%2F%40b/%40bot/@call_1");
     }
 
     #[test]

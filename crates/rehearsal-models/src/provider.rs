@@ -86,8 +86,8 @@ impl Provider {
 
     fn request(&self, call: &ModelCall, form: Form) -> Result<http::Request, ModelError> {
         let unsupported = |why| ModelError::Unsupported { model: self.name.clone(), why };
-        let model = Some(call.request.setup.model.as_str()).filter(|model| !model.is_empty());
-        let model = model.unwrap_or(self.spec.model());
+        // A request may name the model its agent was built with; whoever is cast answers as itself.
+        let model = self.spec.model();
         let url = self.protocol.url(&self.connection.base_url, model, form).map_err(unsupported)?;
         let (body, header) =
             self.protocol.write(&call.request, model, form).map_err(|error| error.of_model(&self.name))?;

@@ -52,7 +52,8 @@ pub trait Bridge: Send + Sync + fmt::Debug {
         Ok(default_prompt(main, waiting))
     }
 
-    /// The response that enters the main session, as a message or a tool's result.
+    /// The response that enters the main session, as a message or a tool's result: the user agent's output as it is
+    /// unless told otherwise. An agent that gave no output has answered with what it last said.
     ///
     /// # Errors
     /// The response cannot be made; the case ends in an error of phase `user_agent`.
@@ -62,8 +63,8 @@ pub trait Bridge: Send + Sync + fmt::Debug {
         users: &Ledger,
         waiting: &YieldInfo,
     ) -> Result<Value, String> {
-        let _ = waiting;
-        Ok(default_response(output, users))
+        let _ = (users, waiting);
+        Ok(output)
     }
 }
 
@@ -87,14 +88,6 @@ pub fn default_prompt(main: &Ledger, waiting: &YieldInfo) -> String {
     }
 }
 
-/// The default response: the user agent's output as it is, or what it last said where it gave none.
-pub fn default_response(output: Value, users: &Ledger) -> Value {
-    match output {
-        Value::Null => last_agent_text(users).map_or(Value::Null, Value::String),
-        output => output,
-    }
-}
-
 /// The last thing an agent said outside of agents used as tools.
 pub fn last_agent_text(ledger: &Ledger) -> Option<String> {
     ledger.events().iter().rev().find_map(|event| match Line::of(event)? {
@@ -109,7 +102,7 @@ pub fn last_agent_text(ledger: &Ledger) -> Option<String> {
 /// use rehearsal_sim::{BridgeFns, YieldInfo, default_prompt};
 ///
 /// let bridge = BridgeFns::new().prompt(|main, waiting| match waiting {
-///     YieldInfo::Tool { tool, args, .. } if &**tool == "ask" => format!("The clinician asks: {}", args["question"]),
+///     YieldInfo::Tool { tool, args, .. } if &**tool == "ask" => format!("The clinician asks: {:?}", args.get("question")),
 ///     _ => default_prompt(main, waiting),
 /// });
 /// ```
@@ -169,7 +162,7 @@ impl Bridge for BridgeFns {
     ) -> Result<Value, String> {
         Ok(match &self.response {
             Some(response) => response(output, users, waiting),
-            None => default_response(output, users),
+            None => output,
         })
     }
 }

@@ -81,18 +81,21 @@ impl Port for Casting {
 
     async fn tool(&self, effect: &ToolEffect, own: &Arc<dyn Tool>) -> Result<ToolReply, Refusal> {
         match (self.tools.get(&effect.cx.tool), own.kind()) {
-            (_, ToolKind::Engine) => Ok(ToolReply::Done(run_tool(effect, own).await)),
+            (_, ToolKind::Engine(_)) => Ok(ToolReply::Done(run_tool(effect, own).await)),
+            (Some(ToolPlayer::Mock(mock)), _) if mock.is_exhausted(effect.cx.nth) => {
+                Err(exhausted_mock(effect, mock))
+            }
             (Some(ToolPlayer::Mock(mock)), _) => {
                 let args = Value::Object((*effect.args).clone());
                 let value = mock.call(args, &effect.cx).await.into();
                 Ok(ToolReply::Done(Answer { value, by: Player::Mock, name: None }))
             }
-            (Some(ToolPlayer::Real(tool)), ToolKind::Function) => {
+            (Some(ToolPlayer::Real(tool)), _) if matches!(tool.kind(), ToolKind::Function) => {
                 Ok(ToolReply::Done(run_tool(effect, tool).await))
             }
             (_, ToolKind::Yielding) => Ok(ToolReply::Later),
             (_, ToolKind::Agent(_)) => Ok(ToolReply::RunAgent),
-            (None, ToolKind::Function) => Err(unmocked_tool(effect)),
+            (_, ToolKind::Function) => Err(unmocked_tool(effect)),
         }
     }
 }
@@ -115,6 +118,22 @@ It was called with:
         variable = variable_name(tool),
     );
     Refusal { kind: "unmocked_tool".to_owned(), message }
+}
+
+fn exhausted_mock(effect: &ToolEffect, mock: &Mock) -> Refusal {
+    let (tool, count) = (&effect.cx.tool, mock.limit().unwrap_or_default());
+    let args = pretty(&Value::Object((*effect.args).clone()));
+    let message = format!(
+        "the mock of tool `{tool}` has {count} answers, and agent `{agent}` called it once more
+
+Add an answer to the sequence, or use a mock that computes its answers:
+  .mock(\"{tool}\", Mock::new(|args, cx| json!({{\"result\": \"…\"}})))
+
+It was called with:
+  {args}",
+        agent = effect.cx.agent,
+    );
+    Refusal { kind: "mock_exhausted".to_owned(), message }
 }
 
 /// JSON over several lines, indented to stand in a message.

@@ -1,8 +1,9 @@
 //! Asking the judge what metrics want to know.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::future::{FutureExt, join_all};
 use rehearsal_agent::{AgentRef, DirectPort, Flow, History, LlmAgent, Model, Session, run_at};
 use rehearsal_core::{Content, InvocationId, Ledger, MetricResult, Phase, Settings};
 use rehearsal_metrics::{Assessment, MetricRef, Question};
@@ -20,7 +21,7 @@ pub(crate) async fn evaluate(
     let upto = judging.ledger().events().len();
     let mut running = Vec::new();
     for (index, metric) in case.metrics.iter().enumerate() {
-        let path = InvocationId::new(format!("{index}-{}", metric.name()));
+        let path = InvocationId::root(format_args!("{index}-{}", metric.name()));
         let branch = judging.branch(upto, &path);
         running.push(evaluate_one(case, main, metric, branch, path, ask_judges));
     }
@@ -54,9 +55,15 @@ async fn evaluate_one(
     }
     let mut answers = Vec::new();
     for (number, question) in questions.iter().enumerate() {
-        match ask(case, question, &mut branch, path.child(number)).await {
-            Ok(answer) => answers.push(answer),
-            Err(why) => return (branch, MetricResult::error(why)),
+        let asked =
+            AssertUnwindSafe(ask(case, question, &mut branch, path.child(number))).catch_unwind().await;
+        match asked {
+            Ok(Ok(answer)) => answers.push(answer),
+            Ok(Err(why)) => return (branch, MetricResult::error(why)),
+            Err(panic) => {
+                let why = format!("the judge panicked: {}", panic_text(&*panic));
+                return (branch, MetricResult::error(why));
+            }
         }
     }
     let result = caught(|| metric.conclude(main, &answers)).unwrap_or_else(|result| result);
@@ -104,7 +111,7 @@ fn judge_for(case: &Case, question: &Question) -> Result<Arc<dyn Model>, String>
 
 /// Runs a metric's own code; a panic in it is an error of the metric.
 fn caught<T>(work: impl FnOnce() -> T) -> Result<T, MetricResult> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+    std::panic::catch_unwind(AssertUnwindSafe(work))
         .map_err(|panic| MetricResult::error(format!("the metric panicked: {}", panic_text(&*panic))))
 }
 

@@ -14,8 +14,7 @@ mod testing;
 mod users;
 
 pub use bridge::{
-    Bridge, BridgeFns, DefaultBridge, OPENING_PROMPT, YieldInfo, default_prompt, default_response,
-    last_agent_text,
+    Bridge, BridgeFns, DefaultBridge, OPENING_PROMPT, YieldInfo, default_prompt, last_agent_text,
 };
 pub use case::{Case, Opening, Termination, UserAgents};
 pub use casting::{Casting, ToolPlayer};

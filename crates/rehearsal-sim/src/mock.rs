@@ -21,6 +21,7 @@ use serde_json::Value;
 #[derive(Clone)]
 pub struct Mock {
     run: Arc<MockFn>,
+    limit: Option<u64>,
 }
 
 type MockFn = dyn Fn(Value, MockContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
@@ -29,9 +30,8 @@ impl Mock {
     /// A mock that computes its answer. It may return a JSON value, a `Result` with a
     /// [`ToolError`], or anything else a tool may return.
     pub fn new<R: IntoToolOutput>(run: impl Fn(Value, &MockContext) -> R + Send + Sync + 'static) -> Self {
-        Self {
-            run: Arc::new(move |args, cx| futures::future::ready(run(args, &cx).into_tool_output()).boxed()),
-        }
+        let run = move |args, cx| futures::future::ready(run(args, &cx).into_tool_output()).boxed();
+        Self { run: Arc::new(run), limit: None }
     }
 
     /// A mock that computes its answer and may wait while it does.
@@ -40,7 +40,8 @@ impl Mock {
         R: IntoToolOutput + 'static,
         F: Future<Output = R> + Send + 'static,
     {
-        Self { run: Arc::new(move |args, cx| run(args, cx).map(IntoToolOutput::into_tool_output).boxed()) }
+        let run = move |args, cx| run(args, cx).map(IntoToolOutput::into_tool_output).boxed();
+        Self { run: Arc::new(run), limit: None }
     }
 
     /// A mock that always gives the same.
@@ -48,19 +49,24 @@ impl Mock {
         Self::new(move |_, _| value.clone())
     }
 
-    /// A mock that gives these one after the other, and an error after the last one.
+    /// A mock that gives these one after the other. A call after the last one ends the case, as a call of a tool that
+    /// nobody plays does.
     pub fn sequence(values: impl IntoIterator<Item = Value>) -> Self {
         let values: Vec<Value> = values.into_iter().collect();
-        Self::new(move |_, cx| {
+        let limit = Some(values.len() as u64);
+        let answer = move |_, cx: &MockContext| {
             let nth = usize::try_from(cx.nth()).unwrap_or(usize::MAX);
-            values.get(nth).cloned().ok_or_else(|| {
-                let (tool, count) = (cx.tool_name(), values.len());
-                ToolError::new(
-                    "MockExhausted",
-                    format!("the mock of `{tool}` has {count} answers and was called once more"),
-                )
-            })
-        })
+            values.get(nth).cloned().unwrap_or_default()
+        };
+        Self { limit, ..Self::new(answer) }
+    }
+
+    pub(crate) fn is_exhausted(&self, nth: u64) -> bool {
+        self.limit.is_some_and(|limit| nth >= limit)
+    }
+
+    pub(crate) fn limit(&self) -> Option<u64> {
+        self.limit
     }
 
     /// A mock that always fails.
@@ -112,7 +118,8 @@ impl MockContext {
         self.cx.now()
     }
 
-    /// How many calls of this tool came before in this session.
+    /// How many calls of this tool were answered before in this session. Calls whose arguments broke the tool's schema
+    /// do not count; calls that run side by side in different agents do not see each other.
     pub fn nth(&self) -> u64 {
         self.cx.nth
     }

@@ -62,6 +62,27 @@ impl CaseRun {
         self.main.state()
     }
 
+    /// A run that came to nothing, because the engine itself panicked.
+    pub(crate) fn broken(case: &Case, options: &RunOptions, panic: &(dyn std::any::Any + Send)) -> Self {
+        let message = format!("the case panicked: {}", panic_text(panic));
+        let error = Failure { phase: Phase::System, kind: "panic".to_owned(), message };
+        let main = Ledger::new(Ids::seeded(options.seed).session(&case.name, 0));
+        let result = CaseResult {
+            name: case.name.to_string(),
+            repeat: options.repeat,
+            status: Verdict::Error,
+            metrics: Metrics::new(),
+            duration_ms: 0,
+            turns: 0,
+            token_usage: TokenUsage::default(),
+            error: Some(error),
+            termination_reason: None,
+            seed: options.seed,
+            sessions: Vec::new(),
+        };
+        Self { result, main, users: None, judge: None }
+    }
+
     /// All its ledgers.
     pub fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
         std::iter::once(&self.main).chain(&self.users).chain(&self.judge)

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
-use rehearsal_core::{CaseResult, Chance, Clock, SuiteResult, Summary, SystemClock, Verdict};
+use rehearsal_core::{CaseResult, Chance, Clock, SuiteResult, SystemClock, Verdict};
 use rehearsal_metrics::repeat_statistics;
 
 use crate::{Case, CaseRun, RunOptions};
@@ -117,7 +118,7 @@ impl Suite {
         self
     }
 
-    /// The same suite with another clock.
+    /// The same suite with another clock, which all cases share: one that a case moves is moved for all of them.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -141,80 +142,93 @@ impl Suite {
     /// Runs the suite. Needs a tokio runtime.
     pub async fn run(&self) -> SuiteRun {
         let stop = Arc::new(AtomicBool::new(false));
-        let mut jobs = Vec::new();
+        let mut jobs: Vec<BoxFuture<'static, (usize, Option<CaseRun>)>> = Vec::new();
         for (index, case) in self.cases.iter().enumerate() {
             for repeat in 0..self.repeat {
-                jobs.push(self.job(index, case.clone(), repeat, stop.clone()));
+                let options =
+                    RunOptions { seed: self.seed_of(index, repeat), repeat, clock: self.clock.clone() };
+                let (observer, on_first_failure) = (self.observer.clone(), self.on_first_failure);
+                let job = Job {
+                    index,
+                    case: case.clone(),
+                    options,
+                    observer,
+                    on_first_failure,
+                    stop: stop.clone(),
+                };
+                let place = jobs.len();
+                jobs.push(async move { (place, job.run().await) }.boxed());
             }
         }
-        let total = jobs.len();
-        let mut finished: Vec<(usize, Option<CaseRun>)> =
-            stream::iter(jobs.into_iter().enumerate().map(|(place, job)| async move { (place, job.await) }))
-                .buffer_unordered(self.jobs)
-                .collect()
-                .await;
+        let mut finished: Vec<_> = stream::iter(jobs).buffer_unordered(self.jobs).collect().await;
         finished.sort_by_key(|(place, _)| *place);
-        let runs: Vec<CaseRun> = finished.into_iter().filter_map(|(_, run)| run).collect();
-        let not_run = u32::try_from(total - runs.len()).unwrap_or(u32::MAX);
-        SuiteRun { result: self.summarise(&runs, not_run), runs }
+        let result = self.summarise(&finished);
+        SuiteRun { result, runs: finished.into_iter().filter_map(|(_, run)| run).collect() }
     }
 
-    /// The seed with which a case of this suite runs.
-    pub fn seed_of(&self, case: &Case, repeat: u32) -> u64 {
-        Chance::seeded(self.seed).derive(case.name(), u64::from(repeat)).seed()
+    /// The seed with which a repeat of the case at this place runs. It does not depend on what other cases the suite
+    /// has, except those of the same name before it.
+    pub fn seed_of(&self, index: usize, repeat: u32) -> u64 {
+        let Some(case) = self.cases.get(index) else { return self.seed };
+        let namesakes = self.cases[..index].iter().filter(|other| other.name == case.name).count() as u64;
+        Chance::seeded(self.seed).derive(case.name(), (namesakes << 32) | u64::from(repeat)).seed()
     }
 
-    async fn job(
-        &self,
-        index: usize,
-        case: Arc<Case>,
-        repeat: u32,
-        stop: Arc<AtomicBool>,
-    ) -> Option<CaseRun> {
+    fn summarise(&self, finished: &[(usize, Option<CaseRun>)]) -> SuiteResult {
+        let mut suite = SuiteResult::default();
+        for repeats in finished.chunks(self.repeat as usize) {
+            let ran: Vec<&CaseResult> =
+                repeats.iter().filter_map(|(_, run)| Some(&run.as_ref()?.result)).collect();
+            let not_run = u32::try_from(repeats.len() - ran.len()).unwrap_or(u32::MAX);
+            suite.summary.count_not_run(not_run);
+            let verdicts: Vec<Verdict> = ran.iter().map(|result| result.status).collect();
+            for verdict in &verdicts {
+                suite.summary.count(*verdict);
+            }
+            if let (Some(first), true) = (ran.first(), self.repeat > 1) {
+                suite.repeats.push(repeat_statistics(&first.name, &verdicts));
+            }
+            suite.results.extend(ran.into_iter().cloned());
+        }
+        suite
+    }
+}
+
+/// One run of one case.
+struct Job {
+    index: usize,
+    case: Arc<Case>,
+    options: RunOptions,
+    observer: Option<Arc<Observer>>,
+    on_first_failure: OnFirstFailure,
+    stop: Arc<AtomicBool>,
+}
+
+impl Job {
+    async fn run(self) -> Option<CaseRun> {
+        let Self { index, case, options, observer, on_first_failure, stop } = self;
         if stop.load(Ordering::SeqCst) {
             return None;
         }
-        if let Some(observer) = &self.observer {
-            observer(SuiteEvent::Started { index, name: case.name.clone(), repeat });
+        if let Some(observer) = &observer {
+            observer(SuiteEvent::Started { index, name: case.name.clone(), repeat: options.repeat });
         }
-        let options = RunOptions { seed: self.seed_of(&case, repeat), repeat, clock: self.clock.clone() };
-        // A task of its own puts the case on any core.
-        let run = tokio::spawn(async move { case.run(&options).await }).await;
-        let run = match run {
-            Ok(run) => run,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        // A task of its own puts the case on any core, and keeps its panics from the other cases.
+        let task = {
+            let (case, options) = (case.clone(), options.clone());
+            tokio::spawn(async move { case.run(&options).await })
         };
-        if run.result.status != Verdict::Passed && self.on_first_failure == OnFirstFailure::Stop {
+        let run = match task.await {
+            Ok(run) => run,
+            Err(error) => CaseRun::broken(&case, &options, error.try_into_panic().ok()?.as_ref()),
+        };
+        if run.result.status != Verdict::Passed && on_first_failure == OnFirstFailure::Stop {
             stop.store(true, Ordering::SeqCst);
         }
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = &observer {
             observer(SuiteEvent::Finished { index, result: Box::new(run.result.clone()) });
         }
         Some(run)
-    }
-
-    fn summarise(&self, runs: &[CaseRun], not_run: u32) -> SuiteResult {
-        let mut summary = Summary::default();
-        for run in runs {
-            summary.count(run.result.status);
-        }
-        summary.count_not_run(not_run);
-        let results: Vec<CaseResult> = runs.iter().map(|run| run.result.clone()).collect();
-        let mut repeats = Vec::new();
-        if self.repeat > 1 {
-            let mut at = 0;
-            while at < results.len() {
-                let name = results[at].name.clone();
-                let end = results[at..]
-                    .iter()
-                    .position(|result| result.name != name)
-                    .map_or(results.len(), |n| at + n);
-                let verdicts: Vec<Verdict> = results[at..end].iter().map(|result| result.status).collect();
-                repeats.push(repeat_statistics(&name, &verdicts));
-                at = end;
-            }
-        }
-        SuiteResult { summary, results, repeats }
     }
 }
 

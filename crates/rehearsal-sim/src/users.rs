@@ -1,18 +1,21 @@
 //! Playing the users: running user agents in their session and carrying their answers over.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::FutureExt;
 use futures::stream::{FuturesOrdered, StreamExt};
 use rehearsal_agent::{AgentRef, DirectPort, Flow, RunError, Session, run_at};
 use rehearsal_core::{
-    Content, Decision, Failure, InvocationId, PendingCall, Phase, Player, Schema, StatePatch, ToolOutcome,
-    elapsed,
+    Content, Decision, Failure, InvocationId, Ledger, Line, LineKind, PendingCall, Phase, Player, Schema,
+    StatePatch, ToolOutcome, elapsed,
 };
 use serde_json::Value;
 
 use crate::bridge::main_changes;
 use crate::casting::pretty;
+use crate::judge::panic_text;
 use crate::{Bridge, Case, YieldInfo};
 
 /// Answers a loop yield, or makes up the opening message.
@@ -23,11 +26,18 @@ pub(crate) async fn answer_loop(
     invocation: Option<InvocationId>,
 ) -> Result<(), Stop> {
     let agent = case.users.for_loop.as_ref().ok_or_else(|| Stop::Failed(missing_loop_user()))?;
+    // An opening closes no yield, so it needs a place of its own beside those of the yields.
+    let path = match &invocation {
+        Some(_) => path(main, format_args!("{}", agent.name())),
+        None => InvocationId::root("opening").child(agent.name()),
+    };
     let waiting = YieldInfo::Loop { invocation };
-    let path = path(main, format_args!("{}", agent.name()));
     let answer = play(case, main, users, agent, &waiting, path).await?;
     let text = match answer.response {
         Value::String(text) => text,
+        Value::Null => {
+            return Err(Stop::Failed(failure(agent, "no_answer", "it said nothing and gave nothing")));
+        }
         other => other.to_string(),
     };
     for patch in answer.changes {
@@ -122,9 +132,14 @@ async fn play(
 ) -> Result<UserAnswer, Stop> {
     let clock = main.around().clock.clone();
     let began = clock.now();
-    let work = play_untimed(&*case.bridge, main, users, agent, waiting, &path);
+    let work =
+        AssertUnwindSafe(play_untimed(&*case.bridge, main, users, agent, waiting, &path)).catch_unwind();
     let response = match tokio::time::timeout(case.user_timeout, work).await {
-        Ok(response) => response.map_err(|(kind, why)| Stop::Failed(failure(agent, kind, &why)))?,
+        Ok(Ok(response)) => response.map_err(|(kind, why)| Stop::Failed(failure(agent, kind, &why)))?,
+        Ok(Err(panic)) => {
+            let why = format!("it, or the bridge, panicked: {}", panic_text(&*panic));
+            return Err(Stop::Failed(failure(agent, "panic", &why)));
+        }
         Err(_) => return Err(Stop::Failed(timed_out(agent, case.user_timeout))),
     };
     let changes = main_changes(users.ledger(), &path).cloned().collect();
@@ -149,7 +164,12 @@ async fn play_untimed(
     };
     match ran.await {
         Ok(Flow::Done(done)) => {
-            bridge.format_response(done.output, users.ledger(), waiting).await.map_err(bridge_failed)
+            // An agent that gave no output has answered with what it said, in this answer and not in an earlier one.
+            let output = match done.output {
+                Value::Null => spoken(users.ledger(), path).map_or(Value::Null, Value::String),
+                output => output,
+            };
+            bridge.format_response(output, users.ledger(), waiting).await.map_err(bridge_failed)
         }
         Ok(Flow::Waiting(_)) => {
             Err(("user_agent_yielded", "it waits for somebody, but it has to answer".to_owned()))
@@ -160,11 +180,25 @@ async fn play_untimed(
 
 /// Where in the users' session the answer to the present yield is played.
 fn path(main: &Session, step: std::fmt::Arguments<'_>) -> InvocationId {
-    InvocationId::new(format!("{}/{step}", main.ledger().turns()))
+    InvocationId::root(main.ledger().turns()).child(step)
+}
+
+/// The last thing that was said within an execution.
+fn spoken(users: &Ledger, path: &InvocationId) -> Option<String> {
+    let own = users.events().iter().rev().filter(|event| event.invocation.as_ref() == Some(path));
+    own.into_iter().find_map(|event| match Line::of(event)?.kind {
+        LineKind::Agent(text) => Some(text),
+        _ => None,
+    })
 }
 
 fn check_output(pending: &PendingCall, agent: &AgentRef, answer: UserAnswer) -> Result<UserAnswer, Failure> {
-    let Some(schema) = &pending.output_schema else { return Ok(answer) };
+    let Some(schema) = &pending.output_schema else {
+        return match answer.response {
+            Value::Null => Err(failure(agent, "no_answer", "it said nothing and gave nothing")),
+            _ => Ok(answer),
+        };
+    };
     let problem = match Schema::new(schema.clone()).check(&answer.response) {
         Ok(violations) if violations.is_empty() => return Ok(answer),
         Ok(violations) => violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),

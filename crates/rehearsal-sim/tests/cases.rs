@@ -188,6 +188,64 @@ async fn mocks_read_and_write_state_and_can_fail() {
     assert_eq!(failed, json!({"error": {"type": "RateLimited", "message": "later"}}));
 }
 
+#[tokio::test]
+async fn a_sequence_counts_only_calls_that_reach_it_and_ends_the_case_when_it_is_used_up() {
+    let wrong = Reply::call("searchRequests", json!({"query": 5, "limit": 10}));
+    let agent = || {
+        let replies = [
+            wrong.clone().and_call("searchRequests", json!({"query": "a", "limit": 1})),
+            searching(),
+            Reply::text("ok"),
+        ];
+        LlmAgent::new("a", list(replies)).tool(search(&Arc::default()))
+    };
+    let case = |answers: Vec<Value>| {
+        Case::new("sequence", agent())
+            .first_message("go")
+            .mock("searchRequests", Mock::sequence(answers))
+            .metric(always_passes())
+    };
+    let run = run_case(&case(vec![json!("first"), json!("second")])).await;
+    assert_eq!(run.result.status, Verdict::Passed, "{run}");
+    let results: Vec<Value> =
+        run.main.calls().skip(1).map(|call| call.result().unwrap().outcome.to_value()).collect();
+    assert_eq!(results, [json!("first"), json!("second")]);
+    let run = run_case(&case(vec![json!("first")])).await;
+    assert_eq!((run.result.status, error(&run).kind.as_str()), (Verdict::Error, "mock_exhausted"), "{run}");
+    assert!(error(&run).message.contains("has 1 answers"));
+}
+
+#[tokio::test]
+async fn a_call_that_fails_changes_nothing() {
+    let agent = LlmAgent::new("a", list([searching(), Reply::text("ok")])).tool(search(&Arc::default()));
+    let failing = Mock::new(|_, cx: &MockContext| {
+        cx.state().set("half", "done");
+        Err::<Value, _>(ToolError::new("Broken", "in the middle"))
+    });
+    let run = run_case(&Case::new("fails", agent).first_message("go").mock("searchRequests", failing)).await;
+    assert!(run.state().is_empty(), "{run}");
+}
+
+#[tokio::test]
+async fn a_real_tool_handed_in_for_a_yielding_one_runs() {
+    let agent = LlmAgent::new("a", list([Reply::call("ask", json!({"question": "?"})), Reply::text("ok")]))
+        .tool(ask());
+    let oracle = FunctionTool::raw(ToolDeclaration::new("ask", ""), |_, _| {
+        Box::pin(std::future::ready(Ok(ToolOutput::new(json!({"answer": "42"})))))
+    });
+    let run = run_case(&Case::new("oracle", agent).first_message("go").real_tool(oracle)).await;
+    assert_eq!((run.result.status, run.result.turns), (Verdict::Unjudged, 0), "{run}");
+}
+
+#[tokio::test]
+async fn a_model_cast_for_an_agent_answers_as_itself() {
+    let own = LlmAgent::new("a", list([Reply::text("own")]));
+    let run =
+        run_case(&Case::new("cast", own).first_message("go").model_for("a", list([Reply::text("cast")])))
+            .await;
+    assert_eq!(last_agent_text(&run.main).as_deref(), Some("cast"));
+}
+
 // --- user agents ---
 
 #[tokio::test]
@@ -378,6 +436,40 @@ async fn state_changes_of_two_yields_that_overwrite_each_other_are_a_conflict() 
     );
 }
 
+/// A user agent that sets the patient's mood in the main session and answers.
+fn moody(mood: &'static str) -> LlmAgent {
+    let set = FunctionTool::raw(ToolDeclaration::new("set", ""), move |_, _| {
+        Box::pin(std::future::ready(with_state_change(json!(null), json!({"patient": {"mood": mood}}))))
+    });
+    let replies = [Reply::call("set", json!({})), Reply::json(json!({"answer": mood}))];
+    LlmAgent::new(mood, list(replies)).tool(set).output_schema(json!({"type": "object"}))
+}
+
+fn conflicts(run: &CaseRun) -> usize {
+    run.events().iter().filter(|event| matches!(event.body, EventBody::StateConflict { .. })).count()
+}
+
+#[tokio::test]
+async fn answers_to_one_yield_conflict_whoever_made_the_calls_and_however_the_case_ends() {
+    let approve = || YieldingTool::new::<Question, AnswerTo>("approve", "Asks for approval");
+    let asking = |name: &str, tool: &str| {
+        LlmAgent::new(name, list([Reply::call(tool, json!({"question": "?"})), Reply::text("ok")]))
+    };
+    let side_by_side = Parallel::new(
+        "both",
+        [asking("left", "ask").tool(ask()).into(), asking("right", "approve").tool(approve()).into()],
+    );
+    let case = Case::new("moods", side_by_side)
+        .first_message("go")
+        .tool_user("ask", moody("calm"))
+        .tool_user("approve", moody("angry"));
+    let run = run_case(&case).await;
+    assert_eq!(conflicts(&run), 1, "{run}");
+    let run = run_case(&case.state_matches(&json!({"patient.mood": {"$exists": true}}))).await;
+    assert_eq!(run.result.termination_reason, Some(EndReason::StateMatches));
+    assert_eq!(conflicts(&run), 1, "also when the answers end the case");
+}
+
 // --- bridge ---
 
 #[tokio::test]
@@ -429,8 +521,43 @@ async fn the_user_can_open_and_so_can_the_agent() {
     let run = run_case(&Case::new("user opens", heard).opening(Opening::User).loop_user(opener)).await;
     assert!(run.main.to_transcript().contains("listener: heard: good morning\n"), "{run}");
     assert_eq!(run.result.turns, 0, "an opening is no turn");
+    let speaker = Step::new("speaker", |cx| Ok(cx.respond(format!("line {}", cx.index))));
+    let case =
+        Case::new("user opens a talk", talker().max_rounds(3)).opening(Opening::User).loop_user(speaker);
+    let said: Vec<String> = said_by_user(&run_case(&case).await);
+    assert_eq!(said, ["line 0", "line 1", "line 2"], "the opening is not said again");
     let run = run_case(&Case::new("agent opens", talker().max_rounds(1))).await;
     assert_eq!(run.main.to_transcript().trim(), "4  talker: round 0", "{run}");
+}
+
+fn said_by_user(run: &CaseRun) -> Vec<String> {
+    let lines = transcript(run.events()).into_iter();
+    lines
+        .filter_map(|line| match line.kind {
+            LineKind::User(text) => Some(text),
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_user_agent_that_gives_nothing_is_an_error_and_never_repeats_itself() {
+    let quiet =
+        Step::new("quiet", |cx| Ok(if cx.index == 0 { cx.respond("hello") } else { cx.output(Value::Null) }));
+    let run = run_case(&Case::new("falls silent", talker()).first_message("hi").loop_user(quiet)).await;
+    assert_eq!((error(&run).phase, error(&run).kind.as_str()), (Phase::UserAgent, "no_answer"), "{run}");
+    assert_eq!(said_by_user(&run), ["hi", "hello"]);
+}
+
+#[tokio::test]
+async fn a_panic_in_a_user_agent_or_the_bridge_is_the_users_fault() {
+    let panics = Step::new("jumpy", |_| panic!("boo"));
+    let run = run_case(&Case::new("jumpy user", talker()).first_message("hi").loop_user(panics)).await;
+    assert_eq!((error(&run).phase, error(&run).kind.as_str()), (Phase::UserAgent, "panic"), "{run}");
+    assert!(error(&run).message.contains("user agent `jumpy`") && error(&run).message.contains("boo"));
+    let bridge = BridgeFns::new().prompt(|_, _| panic!("no prompt"));
+    let case = Case::new("jumpy bridge", talker()).first_message("hi").loop_user(echo_user()).bridge(bridge);
+    assert_eq!(error(&run_case(&case).await).phase, Phase::UserAgent);
 }
 
 // --- ends ---
@@ -594,6 +721,15 @@ async fn no_judge_an_unknown_judge_and_a_hanging_judge_are_errors() {
     assert!(run_case(&unknown).await.to_string().contains(".named_judge(\"strict one\", model)"));
     let run = run_case(&nobody.judge(Arc::new(Hanging)).judge_timeout(Duration::from_secs(2))).await;
     assert!(error(&run).message.contains("within 2s"), "{run}");
+}
+
+#[tokio::test]
+async fn a_judge_that_panics_is_an_error_of_its_metric() {
+    let bad: Arc<dyn Model> =
+        Arc::new(ScriptedModel::function("bad", |_: &ModelCall| -> Reply { panic!("no verdict") }));
+    let run = run_case(&judged([]).judge(bad)).await;
+    assert_eq!((run.result.status, error(&run).phase), (Verdict::Error, Phase::Metric), "{run}");
+    assert!(error(&run).message.contains("no verdict"));
 }
 
 #[tokio::test]

@@ -1,11 +1,13 @@
 //! Suites: order, isolation, statistics, determinism.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rehearsal_agent::*;
 use rehearsal_core::*;
 use rehearsal_metrics::*;
+use rehearsal_models::{Reply, ScriptedModel};
 use rehearsal_sim::*;
 use serde_json::json;
 
@@ -13,7 +15,7 @@ fn clock() -> Arc<dyn Clock> {
     Arc::new(FixedClock::default())
 }
 
-/// A case that talks, writes state, draws chance, and passes or not.
+/// A case that talks, writes state, and passes or not.
 fn case(name: &str, passes: bool) -> Case {
     let talker = Step::new("talker", |cx| {
         cx.state.set("turn", cx.index);
@@ -91,20 +93,84 @@ fn ledgers(run: &SuiteRun) -> Vec<String> {
     run.runs.iter().flat_map(CaseRun::ledgers).map(Ledger::to_jsonl).collect()
 }
 
+/// Waits a random while; who is faster differs from run to run of the test.
+async fn dawdle() {
+    let mut wait = std::hash::RandomState::new().hash_one(0) % 4;
+    while wait > 0 {
+        tokio::task::yield_now().await;
+        wait -= 1;
+    }
+}
+
+/// A case in which everything that can run side by side does, and takes a different time in every run.
+fn racing(name: &str) -> Case {
+    let list = |replies: Vec<Reply>| -> Arc<dyn Model> { Arc::new(ScriptedModel::list("script", replies)) };
+    let ask = |tool: &str| -> ToolRef { YieldingTool::raw(ToolDeclaration::new(tool, "Asks")).into() };
+    let roll = || -> ToolRef {
+        FunctionTool::raw(ToolDeclaration::new("roll", "Rolls dice"), |_, _| unreachable!("it is mocked"))
+            .into()
+    };
+    let worker = |name: &str| -> AgentRef {
+        let calls =
+            Reply::call("roll", json!({})).and_call("roll", json!({})).and_call("ask", json!({"who": name}));
+        LlmAgent::new(name, list(vec![calls, Reply::text("rolled")])).tools([roll(), ask("ask")]).into()
+    };
+    let both = Parallel::new("both", [worker("left"), worker("right")]);
+    let user = |name: &'static str| {
+        Step::new_async(name, |cx| async move {
+            dawdle().await;
+            cx.state.set("asked", cx.index);
+            Ok(cx.respond(format!("heard: {}", cx.input)))
+        })
+    };
+    let dice = Mock::new_async(|_, cx: MockContext| async move {
+        dawdle().await;
+        cx.state().set("last", cx.chance().number("dice", 0) % 6);
+        json!({"rolled": cx.chance().number("dice", 0) % 6, "nth": cx.nth()})
+    });
+    let verdict = Reply::json(json!({"passed": true, "score": 1.0, "reasoning": "fine"}));
+    Case::new(name, Loop::new("rounds", both).max_rounds(1))
+        .first_message("go")
+        .mock("roll", dice)
+        .loop_user(user("caller"))
+        .tool_user("ask", user("answerer"))
+        .metric(LlmJudge::new("fair", "Was it fair?"))
+        .metric(LlmJudge::new("kind", "Was it kind?"))
+        .judge(list(vec![verdict.clone(), verdict]))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parallelism_changes_no_byte_of_any_ledger() {
     let suite = |jobs| {
-        Suite::new((0..12).map(|n| case(&format!("case {n}"), true)))
-            .clock(clock())
-            .seed(5)
-            .repeat(2)
-            .jobs(jobs)
+        let cases = (0..12).map(|n| {
+            if n % 2 == 0 { racing(&format!("race {n}")) } else { case(&format!("case {n}"), true) }
+        });
+        Suite::new(cases).clock(clock()).seed(5).repeat(2).jobs(jobs)
     };
     let one_by_one = suite(1).run().await;
-    let side_by_side = suite(16).run().await;
-    assert_eq!(ledgers(&one_by_one), ledgers(&side_by_side));
-    assert_eq!(one_by_one.result, side_by_side.result);
-    assert_eq!(ledgers(&one_by_one).len(), 48);
+    assert!(one_by_one.result.passed(), "{}", one_by_one.runs[0]);
+    for jobs in [2, 16] {
+        let side_by_side = suite(jobs).run().await;
+        assert_eq!(ledgers(&one_by_one), ledgers(&side_by_side));
+        assert_eq!(one_by_one.result, side_by_side.result);
+    }
+    assert_eq!(ledgers(&one_by_one).len(), 60, "with users and judges");
+}
+
+#[tokio::test]
+async fn cases_of_one_name_are_still_two_cases() {
+    let run = Suite::new([case("same", true), case("same", false)]).repeat(2).run().await;
+    let passed: Vec<u32> = run.result.repeats.iter().map(|repeats| repeats.passed).collect();
+    assert_eq!(passed, [2, 0]);
+    let sessions: std::collections::BTreeSet<&SessionId> =
+        run.result.results.iter().flat_map(|result| &result.sessions).collect();
+    assert_eq!(sessions.len(), 8, "no two runs share a session");
+}
+
+#[tokio::test]
+async fn a_suite_can_run_in_a_task_of_its_own() {
+    let task = tokio::spawn(async { Suite::new([case("spawned", true)]).run().await });
+    assert!(task.await.unwrap().result.passed());
 }
 
 #[tokio::test]

@@ -13,7 +13,8 @@ pub enum History {
     /// All of it, as far as the agent takes part in it.
     #[default]
     All,
-    /// The last so many messages, from the first user message among them on.
+    /// The last so many messages, from the first user message among them on; more where there is none among them, back
+    /// to the last one before.
     Last(usize),
     /// Only what happened in this execution of the agent, and the message that led to it.
     Execution,
@@ -51,8 +52,11 @@ pub(crate) fn contents(cx: &Context<'_>, author: &Arc<str>, history: &History) -
     let mut contents = builder.contents;
     if let History::Last(most) = history {
         let cut = contents.len().saturating_sub(*most);
-        let first = contents[cut..].iter().position(|content| is_message(content)).unwrap_or(0);
-        contents.drain(..cut + first);
+        // A view begins with a message: one that began with a tool's result would not say what was called.
+        let within = contents[cut..].iter().position(|content| is_message(content)).map(|at| cut + at);
+        let before = || contents[..cut].iter().rposition(|content| is_message(content));
+        let first = within.or_else(before).unwrap_or(0);
+        contents.drain(..first);
     }
     contents
 }

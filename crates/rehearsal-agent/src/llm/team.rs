@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::{FunctionCall, Ledger, ToolDeclaration, ToolOutcome};
+use rehearsal_core::{Event, FunctionCall, Ledger, ToolDeclaration, ToolOutcome};
 use serde_json::{Value, json};
 
 use super::LlmAgent;
@@ -106,7 +106,11 @@ impl<'a> Team<'a> {
         let root = self.members[0].agent.name();
         let began = cx.ledger().started_at(cx.invocation()).unwrap_or(0);
         let before = cx.ledger().events().get(..began).unwrap_or_default();
-        let last = before.iter().rev().find_map(|event| match &event.body {
+        // A team that is used as a tool begins afresh with every call.
+        let own = cx.invocation().enclosure();
+        let is_seen =
+            |event: &&Arc<Event>| event.invocation.as_ref().map_or("", |path| path.enclosure()) == own;
+        let last = before.iter().rev().filter(is_seen).find_map(|event| match &event.body {
             rehearsal_core::EventBody::AgentEnded { transfer_to: Some(to), .. }
                 if self.find(&event.author).is_some() =>
             {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{IntoToolOutput, Tool, ToolContext, ToolKind, ToolOutput, ToolSpec, schema_of};
+use super::{EngineOnly, IntoToolOutput, Tool, ToolContext, ToolKind, ToolOutput, ToolSpec, schema_of};
 
 /// A tool made from a Rust function; its schema comes from the type of its arguments.
 ///
@@ -111,7 +111,7 @@ impl Tool for FunctionTool {
     }
 
     fn kind(&self) -> ToolKind<'_> {
-        if self.is_synthetic { ToolKind::Engine } else { ToolKind::Function }
+        if self.is_synthetic { EngineOnly::KIND } else { ToolKind::Function }
     }
 
     async fn call(&self, args: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
