@@ -106,6 +106,19 @@ async fn read_stream(provider: &Provider, call: &ModelCall) -> Result<(String, M
     Ok((text, done.expect("a stream without an error ends with the whole")))
 }
 
+/// An agent's requests name the model it was built with; whoever is cast in its place must not pretend to be that one.
+#[tokio::test]
+async fn a_provider_asks_for_its_own_model_whatever_the_request_names() {
+    for api in ALL {
+        let server = Server::answering(vec![good(api, "hello")]).await;
+        let mut call = call("hi");
+        Arc::make_mut(&mut call.request.setup).model = "somebody-else".to_owned();
+        provider(api, &server).respond(&call).await.unwrap();
+        let sent = server.log().remove(0);
+        assert!(!format!("{}{}", sent.path, sent.body).contains("somebody-else"), "{sent:?}");
+    }
+}
+
 #[tokio::test]
 async fn each_api_is_asked_at_its_address_with_its_key() {
     let expected = [

@@ -1,0 +1,202 @@
+//! Conversations in a scenario file.
+
+use super::evaluation::{self, Evaluation};
+use crate::read::Reader;
+use crate::yaml::Node;
+
+/// How a conversation goes on after its first message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conversation {
+    /// The most turns it may take.
+    pub max_turns: u64,
+    /// How long a turn may take.
+    pub timeout_per_turn_ms: u64,
+    /// How long all of it may take.
+    pub total_timeout_ms: u64,
+    /// Who plays the user.
+    pub user_simulator: UserSimulator,
+    /// What ends it early.
+    pub termination_conditions: Vec<TerminationCondition>,
+    /// What is asked of every turn.
+    pub turn_evaluations: Vec<Evaluation>,
+    /// What is asked of the whole.
+    pub final_evaluations: Vec<Evaluation>,
+    /// Whether the simulator's prompts are logged.
+    pub log_user_simulation: bool,
+    /// Whether decisions about ending are logged.
+    pub log_turn_decisions: bool,
+    /// Whether the whole transcript is exported.
+    pub export_full_transcript: bool,
+}
+
+/// A simulated user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserSimulator {
+    /// The model that plays it, by its key in `models`.
+    pub model_type: String,
+    /// How freely it speaks.
+    pub temperature: f64,
+    /// The longest message, in tokens.
+    pub max_tokens: u64,
+    /// Who it is.
+    pub persona: String,
+    /// What it wants.
+    pub objective: String,
+    /// How it speaks.
+    pub style: Option<String>,
+    /// What it keeps to.
+    pub constraints: Vec<String>,
+    /// How it feels.
+    pub emotional_state: Option<String>,
+    /// What it knows.
+    pub knowledge_level: Knowledge,
+}
+
+/// How much a simulated user knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knowledge {
+    /// Little.
+    Beginner,
+    /// Something.
+    Intermediate,
+    /// A lot.
+    Expert,
+}
+
+/// Something that ends a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TerminationCondition {
+    /// What kind of end it is.
+    pub kind: TerminationKind,
+    /// What it is about.
+    pub description: Option<String>,
+    /// Words that show it.
+    pub keywords: Option<Vec<String>>,
+    /// A question for the judge that shows it.
+    pub llm_judge: Option<LlmCondition>,
+}
+
+/// Kinds of ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminationKind {
+    /// The most turns were taken.
+    MaxTurnsReached,
+    /// The user is content.
+    UserExpressesSatisfaction,
+    /// The agent gave a solution.
+    AgentProvidesSolution,
+    /// Nothing new is said.
+    ConversationStuck,
+    /// Somebody else has to take over.
+    EscalationNeeded,
+    /// What the user wanted is there.
+    GoalAchieved,
+    /// Something of the author's own.
+    CustomCondition,
+}
+
+/// A question for the judge that ends a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LlmCondition {
+    /// The question.
+    pub prompt: String,
+    /// How sure the judge must be.
+    pub threshold: f64,
+}
+
+const KINDS: [(&str, TerminationKind); 7] = [
+    ("max_turns_reached", TerminationKind::MaxTurnsReached),
+    ("user_expresses_satisfaction", TerminationKind::UserExpressesSatisfaction),
+    ("agent_provides_solution", TerminationKind::AgentProvidesSolution),
+    ("conversation_stuck", TerminationKind::ConversationStuck),
+    ("escalation_needed", TerminationKind::EscalationNeeded),
+    ("goal_achieved", TerminationKind::GoalAchieved),
+    ("custom_condition", TerminationKind::CustomCondition),
+];
+
+const KNOWLEDGE: [(&str, Knowledge); 3] = [
+    ("beginner", Knowledge::Beginner),
+    ("intermediate", Knowledge::Intermediate),
+    ("expert", Knowledge::Expert),
+];
+
+pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Conversation> {
+    let mut fields = reader.fields(node, "`conversation`")?;
+    let max_turns = match fields.require(reader, "max_turns", "max_turns: 6") {
+        Some(_) => fields.integer(reader, "max_turns", 2.0..=20.0).unwrap_or(2),
+        None => 2,
+    };
+    let simulator = fields.require(reader, "user_simulator", "user_simulator: {persona: …, objective: …}");
+    let user_simulator = simulator.and_then(|node| read_simulator(reader, node));
+    let conditions = fields.list(reader, "termination_conditions");
+    let termination_conditions = conditions.iter().filter_map(|node| read_condition(reader, node)).collect();
+    let timeout_per_turn_ms =
+        fields.integer(reader, "timeout_per_turn_ms", 1000.0..=f64::INFINITY).unwrap_or(30_000);
+    let total_timeout_ms =
+        fields.integer(reader, "total_timeout_ms", 10_000.0..=f64::INFINITY).unwrap_or(300_000);
+    let mut evaluations = |key: &'static str, what: &str| {
+        fields.get(key).map(|node| evaluation::read_all(reader, node, what)).unwrap_or_default()
+    };
+    let turn_evaluations = evaluations("turn_evaluations", "`turn_evaluations`");
+    let final_evaluations = evaluations("final_evaluations", "`final_evaluations`");
+    let (log_user_simulation, log_turn_decisions, export_full_transcript) =
+        fields.get("debug_options").map_or((false, false, true), |node| read_debug(reader, node));
+    fields.finish(reader);
+    Some(Conversation {
+        max_turns,
+        timeout_per_turn_ms,
+        total_timeout_ms,
+        user_simulator: user_simulator?,
+        termination_conditions,
+        turn_evaluations,
+        final_evaluations,
+        log_user_simulation,
+        log_turn_decisions,
+        export_full_transcript,
+    })
+}
+
+fn read_simulator(reader: &mut Reader, node: &Node) -> Option<UserSimulator> {
+    let mut fields = reader.fields(node, "`user_simulator`")?;
+    let simulator = UserSimulator {
+        model_type: fields.text(reader, "model_type").unwrap_or_else(|| "TEXT_LARGE".to_owned()),
+        temperature: fields.number(reader, "temperature", 0.0..=2.0).unwrap_or(0.7),
+        max_tokens: fields.integer(reader, "max_tokens", 50.0..=500.0).unwrap_or(200),
+        persona: fields.require_text(reader, "persona", "persona: who the user is"),
+        objective: fields.require_text(reader, "objective", "objective: what the user wants"),
+        style: fields.text(reader, "style"),
+        constraints: fields.texts(reader, "constraints"),
+        emotional_state: fields.text(reader, "emotional_state"),
+        knowledge_level: fields
+            .choice(reader, "knowledge_level", &KNOWLEDGE)
+            .unwrap_or(Knowledge::Intermediate),
+    };
+    fields.finish(reader);
+    Some(simulator)
+}
+
+fn read_condition(reader: &mut Reader, node: &Node) -> Option<TerminationCondition> {
+    let mut fields = reader.fields(node, "a termination condition")?;
+    let there = fields.require(reader, "type", "type: goal_achieved").is_some();
+    let kind = if there { fields.choice(reader, "type", &KINDS) } else { None };
+    let description = fields.text(reader, "description");
+    let keywords = fields.get("keywords").map(|node| reader.texts(node, "`keywords`"));
+    let llm_judge = fields.get("llm_judge").and_then(|node| {
+        let mut fields = reader.fields(node, "`llm_judge`")?;
+        let prompt = fields.require_text(reader, "prompt", "prompt: Is the goal reached?");
+        let threshold = fields.number(reader, "threshold", 0.0..=1.0).unwrap_or(0.8);
+        fields.finish(reader);
+        Some(LlmCondition { prompt, threshold })
+    });
+    fields.finish(reader);
+    Some(TerminationCondition { kind: kind?, description, keywords, llm_judge })
+}
+
+fn read_debug(reader: &mut Reader, node: &Node) -> (bool, bool, bool) {
+    let Some(mut fields) = reader.fields(node, "`debug_options`") else { return (false, false, true) };
+    let simulation = fields.boolean(reader, "log_user_simulation").unwrap_or(false);
+    let decisions = fields.boolean(reader, "log_turn_decisions").unwrap_or(false);
+    let transcript = fields.boolean(reader, "export_full_transcript").unwrap_or(true);
+    fields.finish(reader);
+    (simulation, decisions, transcript)
+}

@@ -1,0 +1,313 @@
+//! Reading typed values from a tree, collecting every problem on the way.
+
+use std::ops::{Range, RangeInclusive};
+
+use serde_json::{Map, Value};
+
+use crate::yaml::{Entry, Node, NodeValue};
+use crate::{Problem, Severity};
+
+/// Which files are accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// Ours: what has no effect is an error.
+    #[default]
+    Rehearsal,
+    /// The one of the `ElizaOS` runner: what it drops silently is a warning.
+    ElizaOs,
+}
+
+/// Collects problems while a file is read.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    pub(crate) dialect: Dialect,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Reader {
+    pub(crate) fn report(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    /// Reports something that has no effect: an error, or a warning in a dialect that drops such things.
+    pub(crate) fn report_without_effect(&mut self, mut problem: Problem) {
+        if self.dialect == Dialect::ElizaOs {
+            problem.severity = Severity::Warning;
+        }
+        self.problems.push(problem);
+    }
+
+    fn wrong_type(&mut self, node: &Node, what: &str, expected: &str) {
+        let found = node.value.kind();
+        let problem = Problem::error("wrong-type", node.span.clone(), format!("{what} must be {expected}"));
+        let problem = problem.label(format!("this is {found}"));
+        self.report(match (&node.value, expected) {
+            (NodeValue::Number(_) | NodeValue::Bool(_) | NodeValue::Date(_), "text") => problem
+                .help(format!("put it in quotes: \"{}\"", node.to_json().to_string().trim_matches('"'))),
+            _ => problem,
+        });
+    }
+
+    /// The fields of a map; reports a value that is not one.
+    pub(crate) fn fields<'n>(&mut self, node: &'n Node, what: impl Into<String>) -> Option<Fields<'n>> {
+        let what = what.into();
+        match &node.value {
+            NodeValue::Map(entries) => {
+                let read = vec![false; entries.len()];
+                Some(Fields { what, span: node.span.clone(), entries, read, known: Vec::new() })
+            }
+            _ => {
+                self.wrong_type(node, &what, "a map");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn text(&mut self, node: &Node, what: &str) -> Option<String> {
+        match &node.value {
+            NodeValue::Text(text) => Some(text.clone()),
+            _ => {
+                self.wrong_type(node, what, "text");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn list<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
+        match &node.value {
+            NodeValue::List(items) => items,
+            _ => {
+                self.wrong_type(node, what, "a list");
+                &[]
+            }
+        }
+    }
+
+    pub(crate) fn texts(&mut self, node: &Node, what: &str) -> Vec<String> {
+        let item = format!("an item of {what}");
+        self.list(node, what).iter().filter_map(|node| self.text(node, &item)).collect()
+    }
+
+    fn number(&mut self, node: &Node, what: &str) -> Option<f64> {
+        match &node.value {
+            NodeValue::Number(number) => number.as_f64(),
+            _ => {
+                self.wrong_type(node, what, "a number");
+                None
+            }
+        }
+    }
+
+    fn out_of_range(&mut self, node: &Node, what: &str, range: &RangeInclusive<f64>) {
+        let (low, high) = (range.start(), range.end());
+        let range = match (low.is_finite(), high.is_finite()) {
+            (true, true) => format!("from {low} to {high}"),
+            (true, false) => format!("at least {low}"),
+            _ => format!("at most {high}"),
+        };
+        self.report(Problem::error("out-of-range", node.span.clone(), format!("{what} must be {range}")));
+    }
+}
+
+/// The fields of a map while they are read.
+#[derive(Debug)]
+pub(crate) struct Fields<'n> {
+    what: String,
+    span: Range<usize>,
+    entries: &'n [Entry],
+    read: Vec<bool>,
+    known: Vec<&'static str>,
+}
+
+impl<'n> Fields<'n> {
+    /// Where the map stands.
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// One field, if it is there. A field that is there without a value counts as missing.
+    pub(crate) fn get(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.known.push(key);
+        let at = self.entries.iter().position(|entry| entry.key == key)?;
+        self.read[at] = true;
+        let node = &self.entries[at].value;
+        (node.value != NodeValue::Null).then_some(node)
+    }
+
+    /// Where a key stands.
+    pub(crate) fn key_span(&self, key: &str) -> Option<Range<usize>> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.key_span.clone())
+    }
+
+    /// One field that must be there.
+    pub(crate) fn require(
+        &mut self,
+        reader: &mut Reader,
+        key: &'static str,
+        example: &str,
+    ) -> Option<&'n Node> {
+        let node = self.get(key);
+        if node.is_none() {
+            let place = self.key_span(key).unwrap_or(self.span.start..self.span.start);
+            let problem = Problem::error("missing-key", place, format!("{} needs `{key}`", self.what));
+            reader.report(problem.help(format!("add: {example}")));
+        }
+        node
+    }
+
+    fn name(&self, key: &str) -> String {
+        format!("`{key}` of {}", self.what)
+    }
+
+    pub(crate) fn text(&mut self, reader: &mut Reader, key: &'static str) -> Option<String> {
+        let node = self.get(key)?;
+        reader.text(node, &self.name(key))
+    }
+
+    pub(crate) fn require_text(&mut self, reader: &mut Reader, key: &'static str, example: &str) -> String {
+        let node = self.require(reader, key, example);
+        node.and_then(|node| reader.text(node, &self.name(key))).unwrap_or_default()
+    }
+
+    pub(crate) fn texts(&mut self, reader: &mut Reader, key: &'static str) -> Vec<String> {
+        self.get(key).map(|node| reader.texts(node, &self.name(key))).unwrap_or_default()
+    }
+
+    pub(crate) fn list(&mut self, reader: &mut Reader, key: &'static str) -> &'n [Node] {
+        self.get(key).map_or(&[], |node| reader.list(node, &self.name(key)))
+    }
+
+    pub(crate) fn boolean(&mut self, reader: &mut Reader, key: &'static str) -> Option<bool> {
+        let node = self.get(key)?;
+        match &node.value {
+            NodeValue::Bool(value) => Some(*value),
+            _ => {
+                reader.wrong_type(node, &self.name(key), "true or false");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn number(
+        &mut self,
+        reader: &mut Reader,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Option<f64> {
+        let node = self.get(key)?;
+        let value = reader.number(node, &self.name(key))?;
+        if !range.contains(&value) {
+            reader.out_of_range(node, &self.name(key), &range);
+            return None;
+        }
+        Some(value)
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole and in range")]
+    pub(crate) fn integer(
+        &mut self,
+        reader: &mut Reader,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Option<u64> {
+        let node = self.get(key)?;
+        let name = self.name(key);
+        let value = reader.number(node, &name)?;
+        if value.fract() != 0.0 {
+            reader.wrong_type(node, &name, "a whole number");
+            return None;
+        }
+        if !range.contains(&value) {
+            reader.out_of_range(node, &name, &range);
+            return None;
+        }
+        Some(value as u64)
+    }
+
+    /// One of several words.
+    pub(crate) fn choice<T: Copy>(
+        &mut self,
+        reader: &mut Reader,
+        key: &'static str,
+        words: &[(&str, T)],
+    ) -> Option<T> {
+        let node = self.get(key)?;
+        let text = reader.text(node, &self.name(key))?;
+        choose(reader, node, &text, &self.name(key), words)
+    }
+
+    /// Any map, as JSON.
+    pub(crate) fn json_map(&mut self, reader: &mut Reader, key: &'static str) -> Option<Map<String, Value>> {
+        let node = self.get(key)?;
+        match node.to_json() {
+            Value::Object(fields) => Some(fields),
+            _ => {
+                reader.wrong_type(node, &self.name(key), "a map");
+                None
+            }
+        }
+    }
+
+    /// Reports the keys that nobody asked for.
+    pub(crate) fn finish(self, reader: &mut Reader) {
+        let unread = self.entries.iter().zip(&self.read).filter(|(_, read)| !**read).map(|(entry, _)| entry);
+        for entry in unread {
+            let message = format!("{} has no key `{}`", self.what, entry.key);
+            let problem = Problem::error("unknown-key", entry.key_span.clone(), message);
+            reader.report_without_effect(match nearest(&entry.key, self.known.iter().copied()) {
+                Some(word) => problem.help(format!("did you mean `{word}`?")),
+                None => problem.help(format!("its keys are: {}", list(self.known.iter().copied()))),
+            });
+        }
+    }
+}
+
+/// Finds the word in a list of words, or reports that it is not there.
+pub(crate) fn choose<T: Copy>(
+    reader: &mut Reader,
+    node: &Node,
+    text: &str,
+    what: &str,
+    words: &[(&str, T)],
+) -> Option<T> {
+    let found = words.iter().find(|(word, _)| *word == text);
+    if found.is_none() {
+        let known = || words.iter().map(|(word, _)| *word);
+        let problem =
+            Problem::error("unknown-value", node.span.clone(), format!("{what} cannot be `{text}`"));
+        reader.report(match nearest(text, known()) {
+            Some(word) => problem.help(format!("did you mean `{word}`?")),
+            None => problem.help(format!("it can be: {}", list(known()))),
+        });
+    }
+    found.map(|(_, value)| *value)
+}
+
+fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The known word that a word was probably meant to be.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = word.to_lowercase().replace(['_', '-'], "");
+    let distances =
+        known.map(|other| (distance(&folded, &other.to_lowercase().replace(['_', '-'], "")), other));
+    let (distance, other) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= word.chars().count() / 3).then_some(other)
+}
+
+/// How many letters have to be changed, added or removed.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}

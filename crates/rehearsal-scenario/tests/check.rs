@@ -1,0 +1,225 @@
+//! What is wrong with scenario files, as their authors read it.
+
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
+use expect_test::{Expect, expect};
+use rehearsal_scenario::{Action, Dialect, Evaluation, Severity, Strategy, Style, check};
+
+const GOOD: &str = r#"
+name: Refund
+description: A customer gets a refund
+tags: [billing]
+plugins:
+  - '@elizaos/plugin-bootstrap'
+  - {name: '@elizaos/plugin-github', version: 1.0.0, config: {rate_limit: 100}}
+environment: {type: local}
+setup:
+  mocks:
+    - service: billing
+      method: refund
+      when: {input: {order: A-1}, partialArgs: [1]}
+      response: {ok: true}
+    - method: lookup
+      error: {code: DOWN, message: try later, status: 503}
+      metadata: {delay: 10, probability: 0.5}
+  virtual_fs: {notes.txt: hello}
+run:
+  - name: asks
+    input: I want my money back
+    evaluations:
+      - {type: string_contains, value: refund, description: it says so}
+      - {type: llm_judge, prompt: Was it kind?, expected: 0.8+, capabilities: [kindness]}
+  - lang: bash
+    code: ls
+    evaluations: [{type: command_exit_code_is, command: 'true', expected_code: 0}]
+  - conversation:
+      max_turns: 4
+      user_simulator: {persona: a customer, objective: a refund}
+      termination_conditions: [{type: goal_achieved, keywords: [done]}]
+      final_evaluations: [{type: conversation_length, target_range: [1, 4]}]
+judgment: {strategy: all_pass}
+"#;
+
+fn problems(text: &str, dialect: Dialect) -> String {
+    let checked = check(text, dialect);
+    let rendered: Vec<String> = checked
+        .problems
+        .iter()
+        .map(|problem| problem.render("refund.scenario.yaml", text, Style::Plain))
+        .collect();
+    assert_eq!(
+        checked.is_usable(),
+        checked.problems.iter().all(|problem| problem.severity == Severity::Warning)
+    );
+    rendered.join("\n\n")
+}
+
+fn check_problems(text: &str, expected: &Expect) {
+    expected.assert_eq(&problems(text, Dialect::Rehearsal));
+}
+
+#[test]
+fn a_good_file_has_no_problems_and_its_defaults() {
+    let checked = check(GOOD, Dialect::Rehearsal);
+    assert_eq!(problems(GOOD, Dialect::Rehearsal), "");
+    let scenario = checked.scenario.expect("it is usable");
+    assert_eq!(scenario.strategy, Strategy::AllPass);
+    assert_eq!(scenario.plugins[1].version.as_deref(), Some("1.0.0"));
+    assert_eq!(scenario.setup.mocks[1].probability, Some(0.5));
+    let Action::Conversation { input: None, conversation } = &scenario.run[2].action else {
+        panic!("{scenario:?}")
+    };
+    assert_eq!((conversation.timeout_per_turn_ms, conversation.total_timeout_ms), (30_000, 300_000));
+    assert_eq!((conversation.user_simulator.temperature, conversation.user_simulator.max_tokens), (0.7, 200));
+    let Evaluation::StringContains { case_sensitive: false, .. } = &scenario.run[0].evaluations[0] else {
+        panic!("{scenario:?}")
+    };
+}
+
+#[test]
+fn all_problems_are_shown_at_once_each_at_its_place() {
+    let text = GOOD
+        .replace("tags:", "tag:")
+        .replace("value: refund,", "value: 5,")
+        .replace("max_turns: 4", "max_turns: 40")
+        .replace("type: goal_achieved", "type: goal_acheived")
+        .replace("strategy: all_pass", "strategy: most_pass")
+        .replace("method: lookup", "methd: lookup");
+    check_problems(
+        &text,
+        &expect![[r#"
+            error[unknown-key]: the scenario has no key `tag`
+             --> refund.scenario.yaml:4:1
+              |
+            4 | tag: [billing]
+              | ^^^
+              |
+            help: did you mean `tags`?
+
+            error[missing-key]: a mock needs `method`
+              --> refund.scenario.yaml:15:7
+               |
+            15 |     - methd: lookup
+               |       ^
+               |
+            help: add: method: the tool's name
+
+            error[unknown-key]: a mock has no key `methd`
+              --> refund.scenario.yaml:15:7
+               |
+            15 |     - methd: lookup
+               |       ^^^^^
+               |
+            help: did you mean `method`?
+
+            error[wrong-type]: `value` of an evaluation must be text
+              --> refund.scenario.yaml:23:40
+               |
+            23 |       - {type: string_contains, value: 5, description: it says so}
+               |                                        ^ this is a number
+               |
+            help: put it in quotes: "5"
+
+            error[out-of-range]: `max_turns` of `conversation` must be from 2 to 20
+              --> refund.scenario.yaml:29:18
+               |
+            29 |       max_turns: 40
+               |                  ^^
+
+            error[unknown-value]: `type` of a termination condition cannot be `goal_acheived`
+              --> refund.scenario.yaml:31:39
+               |
+            31 |       termination_conditions: [{type: goal_acheived, keywords: [done]}]
+               |                                       ^^^^^^^^^^^^^
+               |
+            help: did you mean `goal_achieved`?
+
+            error[unknown-value]: `strategy` of `judgment` cannot be `most_pass`
+              --> refund.scenario.yaml:33:22
+               |
+            33 | judgment: {strategy: most_pass}
+               |                      ^^^^^^^^^
+               |
+            help: it can be: `all_pass`, `any_pass`"#]],
+    );
+}
+
+#[test]
+fn type_errors_inside_evaluations_are_found_too() {
+    let text = GOOD
+        .replace("expected: 0.8+", "expected: true")
+        .replace("[1, 4]", "[4, 1]")
+        .replace("expected_code: 0", "expected_code: zero");
+    check_problems(
+        &text,
+        &expect![[r#"
+        error[wrong-type]: `expected` of an evaluation must be text
+          --> refund.scenario.yaml:24:59
+           |
+        24 |       - {type: llm_judge, prompt: Was it kind?, expected: true, capabilities: [kindness]}
+           |                                                           ^^^^ this is true or false
+           |
+        help: put it in quotes: "true"
+
+        error[wrong-type]: `expected_code` of an evaluation must be a number
+          --> refund.scenario.yaml:27:80
+           |
+        27 |     evaluations: [{type: command_exit_code_is, command: 'true', expected_code: zero}]
+           |                                                                                ^^^^ this is text
+
+        error[wrong-type]: `target_range` must be two whole numbers, the smaller one first
+          --> refund.scenario.yaml:32:69
+           |
+        32 |       final_evaluations: [{type: conversation_length, target_range: [4, 1]}]
+           |                                                                     ^
+           |
+        help: write: [3, 6]"#]],
+    );
+}
+
+#[test]
+fn steps_that_do_nothing_or_two_things_are_errors() {
+    let text = GOOD
+        .replace("    input: I want my money back\n", "")
+        .replace("    code: ls\n", "    code: ls\n    input: hi\n");
+    check_problems(
+        &text,
+        &expect![[r#"
+        error[no-action]: step 1 does nothing
+          --> refund.scenario.yaml:20:5
+           |
+        20 |   - name: asks
+           |     ^
+           |
+        help: add one of `input`, `conversation` and `code`
+
+        error[two-actions]: step 2 has `code` and something to say; only one of them is done
+          --> refund.scenario.yaml:25:5
+           |
+        25 |     code: ls
+           |     ^^^^
+           |
+        help: make two steps of it"#]],
+    );
+}
+
+#[test]
+fn the_other_dialect_warns_of_what_it_drops_and_keeps_its_own_rules() {
+    let text = GOOD.replace("tags:", "character:").replace("type: local", "type: e2b");
+    expect![[r#"
+        warning[unknown-key]: the scenario has no key `character`
+         --> refund.scenario.yaml:4:1
+          |
+        4 | character: [billing]
+          | ^^^^^^^^^
+          |
+        help: its keys are: `name`, `description`, `tags`, `plugins`, `environment`, `setup`, `run`, `judgment`
+
+        error[missing-key]: step 3 needs `evaluations`
+          --> refund.scenario.yaml:28:5
+           |
+        28 |   - conversation:
+           |     ^
+           |
+        help: add: evaluations: []"#]].assert_eq(&problems(&text, Dialect::ElizaOs));
+}
