@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rehearsal::core::{EndReason, LineKind, transcript};
+use rehearsal::core::{EndReason, LineKind, Player, transcript};
+use rehearsal::models::Recording;
 use rehearsal::prelude::*;
 
 #[path = "../../../examples/triage/cases.rs"]
@@ -50,6 +51,31 @@ async fn the_ledgers_do_not_depend_on_how_many_run_at_once() {
         headers, 18,
         "agent and users of chest pain and headache, agent of the third, one judge; three times"
     );
+}
+
+/// What was recorded can play every part again, and nobody else is asked.
+#[tokio::test]
+async fn a_recorded_case_plays_itself_again() {
+    let recorded = suite(1).run().await.runs.remove(0);
+    let part = |ledger: Option<&Ledger>| -> Arc<dyn Model> {
+        Arc::new(Recording::from_ledger(ledger.expect("every part was played")))
+    };
+    let cast = cases::Cast {
+        clinician: part(Some(&recorded.main)),
+        patient: part(recorded.users.as_ref()),
+        judge: part(recorded.judge.as_ref()),
+    };
+    let again =
+        Suite::new([cases::chest_pain(&cast)]).clock(Arc::new(FixedClock::default())).seed(1).run().await;
+    let again = &again.runs[0];
+    assert_eq!(again.main.to_transcript(), recorded.main.to_transcript());
+    assert_eq!(again.state(), recorded.state());
+    assert_eq!(again.result.metrics, recorded.result.metrics);
+    let asked = again.events().iter().filter(|event| matches!(event.body, EventBody::ModelResponse(_)));
+    assert!(asked.clone().count() > 0);
+    for event in asked {
+        assert_eq!(event.decision.as_ref().map(|decision| decision.by), Some(Player::Recording));
+    }
 }
 
 /// The same cases must not pass when the clinician does the wrong thing.
