@@ -113,13 +113,28 @@ fn what_cannot_be_found_or_read_is_said() {
         folder.path(),
         &["check", "binary.scenario.yaml"],
         &expect![[r#"
+            exit 2
+            --- stdout
+            0 usable, 1 not, 0 warnings
+            --- stderr
+            error: `binary.scenario.yaml` is not text in UTF-8
+
+        "#]],
+    );
+}
+
+#[test]
+fn a_file_that_is_too_large_is_refused_before_it_is_read() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("big.scenario.yaml"), "a".repeat(5 * 1024 * 1024)).unwrap();
+    rehearse(folder.path(), &["check", "big.scenario.yaml"], &expect![[r#"
         exit 2
         --- stdout
         0 usable, 1 not, 0 warnings
         --- stderr
-        error: `binary.scenario.yaml` is not text in UTF-8
-    "#]],
-    );
+        error: `big.scenario.yaml` has 5242880 bytes, more than the 4194304 that are read
+
+    "#]]);
 }
 
 #[test]

@@ -70,15 +70,17 @@ impl Problem {
     /// The problem as people read it: the place, the piece of the file with the place marked, and the help.
     pub fn render(&self, file: &str, text: &str, style: Style) -> String {
         let start = floor(text, self.span.start);
-        // Marking the first line of a value is enough to find it.
-        let end = floor(text, self.span.end.max(start));
-        let end = text[start..end].find('\n').map_or(end, |at| start + at);
+        // Marking the first line of a value is enough to find it, and the renderer is spared the rest of the file.
+        let first = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let last = text[start..].find(['\r', '\n']).map_or(text.len(), |at| start + at);
+        let end = floor(text, self.span.end.max(start)).min(last);
+        let (line, _) = self.place(text);
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let annotation = AnnotationKind::Primary.span(start..end).label(&self.label);
-        let snippet = Snippet::source(text).path(file).line_start(1).annotation(annotation);
+        let annotation = AnnotationKind::Primary.span(start - first..end - first).label(&self.label);
+        let snippet = Snippet::source(&text[first..last]).path(file).line_start(line).annotation(annotation);
         let group = Group::with_title(level.primary_title(&self.message).id(self.code)).element(snippet);
         let mut report = vec![group];
         if let Some(help) = &self.help {

@@ -73,10 +73,10 @@ fn broken_yaml_is_an_error_with_its_place() {
         "name: ok\nrun:\n  - input: \"never ends\n",
         &expect![[r#"
             error[yaml]: invalid indentation in multiline quoted scalar
-             --> greets.scenario.yaml:3:24
+             --> greets.scenario.yaml:4:1
               |
-            3 |   - input: "never ends
-              |                       ^"#]],
+            4 |
+              | ^"#]],
     );
     check(
         "a: 1\n---\nb: 2\n",

@@ -60,15 +60,10 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     let (mut usable, mut unusable, mut warnings) = (0, 0, 0);
     for path in &paths {
         let name = path.display().to_string();
-        let text = match std::fs::read(path).map(String::from_utf8) {
-            Ok(Ok(text)) => text,
-            Ok(Err(_)) => {
-                output::message(&format!("error: `{name}` is not text in UTF-8"));
-                unusable += 1;
-                continue;
-            }
+        let text = match files::read(path) {
+            Ok(text) => text,
             Err(error) => {
-                output::message(&format!("error: cannot read `{name}`: {error}"));
+                output::message(&format!("error: {error}\n"));
                 unusable += 1;
                 continue;
             }
