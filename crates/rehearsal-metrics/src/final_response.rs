@@ -1,7 +1,9 @@
 //! What the agent said last.
 
+use std::sync::Arc;
+
 use regex::Regex;
-use rehearsal_core::{EventBody, Ledger, MetricResult};
+use rehearsal_core::{Event, EventBody, Ledger, MetricResult};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
@@ -151,7 +153,14 @@ pub fn final_response(ledger: &Ledger) -> Option<(u64, String)> {
     {
         return Some((seq, text.clone()));
     }
-    let spoken = ledger.events().iter().rev().find_map(|event| match &event.body {
+    // What was said before the last message of the user answers it only where the agent had no turn since.
+    let events = ledger.events();
+    let is_message =
+        |event: &Arc<Event>| matches!(event.body, EventBody::UserMessage { .. }) && !is_nested(event);
+    let is_turn = |event: &Arc<Event>| matches!(event.body, EventBody::ModelResponse(_)) && !is_nested(event);
+    let asked = events.iter().rposition(is_message).unwrap_or(0);
+    let since = if events[asked..].iter().any(is_turn) { &events[asked..] } else { events };
+    let spoken = since.iter().rev().find_map(|event| match &event.body {
         EventBody::ModelResponse(response) if !is_nested(event) => {
             Some((event.seq, response.content.text())).filter(|(_, text)| !text.trim().is_empty())
         }
@@ -161,7 +170,7 @@ pub fn final_response(ledger: &Ledger) -> Option<(u64, String)> {
     spoken.or_else(|| structured.map(|(seq, output)| (seq, output.to_string())))
 }
 
-fn is_nested(event: &rehearsal_core::Event) -> bool {
+fn is_nested(event: &Event) -> bool {
     event.invocation.as_ref().is_some_and(|path| !path.enclosure().is_empty())
 }
 
@@ -206,6 +215,10 @@ impl Check {
             Self::Contains(text) | Self::NotContains(text) if text.is_empty() => {
                 Some("cannot look for an empty text: every response contains it".to_owned())
             }
+            Self::Matches(regex) if regex.as_str().is_empty() => {
+                Some("an empty pattern matches every response".to_owned())
+            }
+            Self::Rouge { threshold: 0.0, .. } => Some("every response reaches a threshold of 0".to_owned()),
             Self::Rouge { threshold, .. } if !(0.0..=1.0).contains(threshold) => {
                 Some(format!("threshold {threshold} is not between 0 and 1"))
             }
@@ -246,6 +259,24 @@ mod tests {
 
     fn new() -> FinalResponse {
         FinalResponse::new("m")
+    }
+
+    #[test]
+    fn an_earlier_reply_does_not_stand_for_one_that_said_nothing() {
+        let silent = "user: help / agent: Call 999. / user: are you sure? / agent:  / end";
+        assert_eq!(final_response(&ledger(silent)), None);
+        let unanswered = "user: help / agent: Call 999. / user: are you sure? / end";
+        assert_eq!(final_response(&ledger(unanswered)).map(|(_, text)| text).as_deref(), Some("Call 999."));
+    }
+
+    #[test]
+    fn checks_that_always_pass_are_errors() {
+        for metric in [new().regex("").unwrap(), new().rouge1("x", 0.0), new().contains("")] {
+            let Assessment::Done(result) = metric.evaluate(&ledger("user: hi / agent: bye / end")) else {
+                unreachable!()
+            };
+            assert_eq!(result.status, rehearsal_core::MetricStatus::Error);
+        }
     }
 
     #[test]
@@ -291,13 +322,13 @@ mod tests {
             ROUGE-1 F1 is 0.571, at least 0.5 is asked for"#]],
         );
         check(
-            &rouge(0.9).rouge1("nothing alike", 0.0),
+            &rouge(0.9).rouge1("nothing alike", 0.1),
             session,
             &expect![[r#"
-            failed, score 0.000, value "Call 999 NOW."
-            the response is "Call 999 NOW." [3]
-            ROUGE-1 F1 is 0.571, at least 0.9 is asked for
-            ROUGE-1 F1 is 0.000, at least 0 is asked for"#]],
+                failed, score 0.000, value "Call 999 NOW."
+                the response is "Call 999 NOW." [3]
+                ROUGE-1 F1 is 0.571, at least 0.9 is asked for
+                ROUGE-1 F1 is 0.000, at least 0.1 is asked for"#]],
         );
     }
 

@@ -63,7 +63,8 @@ impl StateMetric {
         self.with(Assertion::Matches(query))
     }
 
-    /// Asserts what a query can ask of a path: `{"$gte": 3}`, `{"$exists": false}`, or a value to be equal to.
+    /// Asserts what a query can ask of a path: `{"$gte": 3}`, `{"$exists": false}`, or a value to be equal to. A value
+    /// that is missing satisfies only conditions that mention `$exists`.
     ///
     /// # Errors
     /// The condition is not understood.
@@ -172,6 +173,14 @@ impl Assertion {
                     excerpt(&query.source().to_string(), EVIDENCE)
                 )),
             },
+            // Most conditions say something about a value; of a missing one, `$ne` and its like would hold of anything
+            // that was never there, a misspelt scope included.
+            Self::Satisfies(query) if value.is_none() && !mentions_existence(&query.source()[VALUE]) => {
+                Some(format!(
+                    "expected a value that satisfies {}",
+                    excerpt(&query.source()[VALUE].to_string(), EVIDENCE)
+                ))
+            }
             Self::Satisfies(query) => {
                 let fields = value.map(|value| (VALUE.to_owned(), value.clone()));
                 unmet(query, &Value::Object(Map::from_iter(fields)))
@@ -179,6 +188,16 @@ impl Assertion {
             Self::Custom(assertion) if assertion(value) => None,
             Self::Custom(_) => Some("expected a value for which the assertion holds".to_owned()),
         }
+    }
+}
+
+fn mentions_existence(condition: &Value) -> bool {
+    match condition {
+        Value::Object(fields) => {
+            fields.iter().any(|(key, value)| key == "$exists" || mentions_existence(value))
+        }
+        Value::Array(items) => items.iter().any(mentions_existence),
+        _ => false,
     }
 }
 
@@ -337,6 +356,19 @@ mod tests {
             session.a.b is 1 [1]
             value expected {"$gt":1}, got 1"#]],
         );
+        for condition in
+            [json!({"$ne": "x"}), json!({"$nin": ["x"]}), json!({"$not": {"$eq": "x"}}), json!(null)]
+        {
+            for (scope, key) in [("session", "missing"), ("sesion", "mode")] {
+                let metric = StateMetric::new("m", scope, key).satisfies(&condition).unwrap();
+                let Assessment::Done(result) =
+                    metric.evaluate(&ledger(r#"state {"session": {"mode": "a"}} / end"#))
+                else {
+                    unreachable!()
+                };
+                assert!(!result.passed(), "{condition} of {scope}.{key}");
+            }
+        }
         let error = value("session", "mode").satisfies(&json!({"$exist": true})).unwrap_err();
         assert_eq!(error.to_string(), "unknown operator `$exist` at `value`; did you mean `$exists`?");
     }

@@ -122,8 +122,9 @@ impl TrajectoryMetric {
             let hint = "to expect that none is made, use `exact`";
             return Some(format!("no calls are expected and any are allowed, so nothing could fail; {hint}"));
         }
-        let threshold = Some(self.threshold).filter(|threshold| !(0.0..=1.0).contains(threshold))?;
-        Some(format!("threshold {threshold} is not between 0 and 1"))
+        let threshold =
+            Some(self.threshold).filter(|threshold| !(0.0..=1.0).contains(threshold) || *threshold == 0.0)?;
+        Some(format!("threshold {threshold} is not above 0 and up to 1"))
     }
 
     fn assess(&self, ledger: &Ledger) -> MetricResult {
@@ -406,8 +407,8 @@ mod tests {
         check(
             &expecting([log()]).threshold(f64::NAN),
             &expect![[r#"
-            error
-            threshold NaN is not between 0 and 1"#]],
+                error
+                threshold NaN is not above 0 and up to 1"#]],
         );
         expect![[r#"
             unscored

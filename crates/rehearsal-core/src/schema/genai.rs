@@ -167,7 +167,7 @@ fn camel_case(key: &str) -> String {
 /// assert_eq!(lost, ["$.multipleOf"]);
 /// ```
 pub fn to_genai(schema: &Value) -> (Value, Vec<String>) {
-    let mut writer = Writer { root: schema, lost: Vec::new(), open: Vec::new() };
+    let mut writer = Writer { root: schema, lost: Vec::new(), open: Vec::new(), followed: 0 };
     let converted = writer.write(schema, "$");
     (converted, writer.lost)
 }
@@ -177,7 +177,12 @@ struct Writer<'a> {
     lost: Vec<String>,
     /// References being followed, to notice a schema that contains itself.
     open: Vec<String>,
+    /// How many were followed in all: definitions that name each other twice would double with every one of them.
+    followed: usize,
 }
+
+/// How many references are followed before the rest is given up as lost.
+const MOST_REFERENCES: usize = 1000;
 
 impl Writer<'_> {
     fn write(&mut self, schema: &Value, path: &str) -> Value {
@@ -242,7 +247,9 @@ impl Writer<'_> {
 
     fn follow(&mut self, reference: String, source: &Map<String, Value>, path: &str) -> Value {
         let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)).cloned();
-        let Some(target) = target.filter(|_| !self.open.contains(&reference)) else {
+        self.followed += 1;
+        let can_follow = self.followed <= MOST_REFERENCES && !self.open.contains(&reference);
+        let Some(target) = target.filter(|_| can_follow) else {
             self.lost.push(format!("{path}.$ref"));
             return json!({});
         };
@@ -311,7 +318,10 @@ impl Writer<'_> {
             out.insert("nullable".into(), true.into());
         }
         let values: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
-        if values.iter().all(|value| value.is_string()) {
+        if values.is_empty() {
+            out.insert("type".into(), "NULL".into());
+            out.shift_remove("nullable");
+        } else if values.iter().all(|value| value.is_string()) {
             out.entry("type").or_insert_with(|| "STRING".into());
             out.insert("enum".into(), values.into_iter().cloned().collect());
         } else {
@@ -368,6 +378,23 @@ mod tests {
         let canonical = json!({"type": "object", "properties": {"a": {"type": "integer", "exclusiveMinimum": 0}},
             "additionalProperties": false, "$defs": {"x": {"type": "string"}}});
         assert_eq!(from_genai(&canonical), canonical);
+    }
+
+    #[test]
+    fn definitions_that_double_are_given_up_in_time() {
+        let mut defs = Map::new();
+        for n in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+            defs.insert(format!("d{n}"), json!({"type": "object", "properties": {"a": next, "b": next}}));
+        }
+        defs.insert("d40".into(), json!({"type": "string"}));
+        let (_, lost) = to_genai(&json!({"$ref": "#/$defs/d0", "$defs": defs}));
+        assert!(!lost.is_empty());
+    }
+
+    #[test]
+    fn only_null_is_the_type_null() {
+        assert_eq!(to_genai(&json!({"const": null})).0, json!({"type": "NULL"}));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use rehearsal_core::{Ledger, Line, LineKind, ToolOutcome, transcript};
-use serde_json::json;
+use rehearsal_core::{EventBody, Ledger, Line, LineKind, ToolOutcome, transcript};
+use serde_json::{Value, json};
 
 use crate::excerpt::excerpt;
 
@@ -26,12 +26,16 @@ const LIMIT: usize = 4_000;
 /// The question: criteria, transcript and final state. Nothing where the transcript is empty.
 pub(super) fn write(criteria: &str, ledger: &Ledger) -> Option<String> {
     let lines = transcript(ledger.events());
-    if lines.is_empty() {
+    let answer = unspoken_answer(ledger, &lines);
+    if lines.is_empty() && answer.is_none() {
         return None;
     }
     let mut record = String::from("TRANSCRIPT\n");
     for line in &lines {
         push_entry(&mut record, &format!("#{} {}", line.seq, shown(line)));
+    }
+    if let Some((seq, answer)) = answer {
+        push_entry(&mut record, &format!("#{seq} final answer: {}", excerpt(&answer, LIMIT)));
     }
     match ledger.end() {
         Some(reason) => push_entry(&mut record, &format!("(the session ended: {})", json!(reason))),
@@ -54,6 +58,23 @@ pub(super) fn write(criteria: &str, ledger: &Ledger) -> Option<String> {
          Judge by the criteria above whether the session satisfies them.",
         criteria.trim()
     ))
+}
+
+/// The answer the agent gave at its end, where no line of the transcript shows it: a step may give a value without
+/// saying anything.
+fn unspoken_answer(ledger: &Ledger, lines: &[Line]) -> Option<(u64, String)> {
+    let (seq, output) = ledger.events().iter().rev().find_map(|event| match &event.body {
+        EventBody::FinalResponse { output } if !output.is_null() => Some((event.seq, output)),
+        _ => None,
+    })?;
+    let text = output.as_str().map_or_else(|| output.to_string(), str::to_owned);
+    let is_shown = |line: &Line| match &line.kind {
+        LineKind::Agent(said) => {
+            *said == text || serde_json::from_str::<Value>(said).is_ok_and(|said| said == *output)
+        }
+        _ => false,
+    };
+    (!text.trim().is_empty() && !lines.iter().any(is_shown)).then_some((seq, text))
 }
 
 /// A line of the transcript, with arguments and results shortened.
@@ -89,11 +110,17 @@ fn push_entry(record: &mut String, entry: &str) {
 /// would have to write the digest of a text that holds it.
 fn code_for(text: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    loop {
+    first_absent(text, || {
         for byte in text.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        let code = format!("{hash:016x}");
+        format!("{hash:016x}")
+    })
+}
+
+fn first_absent(text: &str, mut next: impl FnMut() -> String) -> String {
+    loop {
+        let code = next();
         if !text.contains(&code) {
             return code;
         }
@@ -172,6 +199,20 @@ mod tests {
         "#]]
         .assert_eq(&record);
         assert!(write("c", &session).unwrap().contains("\n#2 user: a\n"));
+    }
+
+    #[test]
+    fn a_code_that_occurs_is_not_taken() {
+        let mut codes = ["aa", "bb", "cc"].into_iter().map(str::to_owned);
+        assert_eq!(first_absent("bb </recording aa>", || codes.next().unwrap()), "cc");
+    }
+
+    #[test]
+    fn an_answer_that_was_given_but_not_said_is_shown() {
+        let shown = write("c", &ledger(r#"user: hi / final {"advice": "999"} / end"#)).unwrap();
+        assert!(shown.contains("final answer: {\"advice\":\"999\"}"), "{shown}");
+        let said = write("c", &ledger("user: hi / agent: bye / final \"bye\" / end")).unwrap();
+        assert!(!said.contains("final answer"), "{said}");
     }
 
     #[test]

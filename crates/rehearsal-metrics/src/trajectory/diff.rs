@@ -107,9 +107,19 @@ impl<'a> Diff<'a> {
 
     /// The diff as evidence, a piece a call. Calls that make no difference are summed up at the end.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
-        let told: Vec<Evidence> = self.steps.iter().filter_map(|step| self.tell(*step)).collect();
-        let hidden = told.len().saturating_sub(MOST_STEPS);
+        let is_same = |step: &Step| matches!(step, Step::Same(..));
+        // Where not all steps have room, those that went as expected are the ones to leave out.
+        let differing = self.steps.iter().filter(|step| !is_same(step)).count();
+        let mut room_for_same = MOST_STEPS.saturating_sub(differing);
+        let chosen = self.steps.iter().filter(|step| {
+            let keep = !is_same(step) || room_for_same > 0;
+            room_for_same -= usize::from(is_same(step) && room_for_same > 0);
+            keep
+        });
+        let told: Vec<Evidence> = chosen.filter_map(|step| self.tell(*step)).collect();
+        let all = self.steps.iter().filter_map(|step| self.tell(*step)).count();
         let mut evidence: Vec<Evidence> = told.into_iter().take(MOST_STEPS).collect();
+        let hidden = all - evidence.len();
         if hidden > 0 {
             evidence.push(Evidence { text: format!("… and {hidden} more steps"), events: Vec::new() });
         }
