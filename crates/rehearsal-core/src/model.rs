@@ -137,11 +137,12 @@ pub struct Usage {
 }
 
 impl std::ops::AddAssign for Usage {
+    /// Adds up, and stays at the most there is: a server may say anything.
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
-        self.thoughts += other.thoughts;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.thoughts = self.thoughts.saturating_add(other.thoughts);
     }
 }
 
