@@ -1,23 +1,16 @@
 //! Writing to standard output and standard error.
+//!
+//! A reader that went away (`rehearse … | head`) changes nothing but what is written: the exit code still says what
+//! was found. No other failure of these writes has a place left to be told either.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 
-/// Writes to standard output. A reader that went away (`rehearse … | head`) ends the program quietly.
+/// Writes to standard output.
 pub(crate) fn data(text: &str) {
-    finish(writeln!(io::stdout().lock(), "{text}"));
+    drop(writeln!(io::stdout().lock(), "{text}"));
 }
 
 /// Writes to standard error.
 pub(crate) fn message(text: &str) {
-    finish(writeln!(io::stderr().lock(), "{text}"));
-}
-
-fn finish(written: io::Result<()>) {
-    if let Err(error) = written
-        && error.kind() == ErrorKind::BrokenPipe
-    {
-        #[expect(clippy::exit, reason = "nobody reads what is written")]
-        std::process::exit(0);
-    }
-    // Any other failure has nowhere left to be told.
+    drop(writeln!(io::stderr().lock(), "{text}"));
 }

@@ -4,8 +4,9 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use std::fs;
+use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
@@ -127,22 +128,55 @@ fn what_cannot_be_found_or_read_is_said() {
 fn a_file_that_is_too_large_is_refused_before_it_is_read() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("big.scenario.yaml"), "a".repeat(5 * 1024 * 1024)).unwrap();
-    rehearse(folder.path(), &["check", "big.scenario.yaml"], &expect![[r#"
+    rehearse(
+        folder.path(),
+        &["check", "big.scenario.yaml"],
+        &expect![[r#"
         exit 2
         --- stdout
         0 usable, 1 not, 0 warnings
         --- stderr
         error: `big.scenario.yaml` has 5242880 bytes, more than the 4194304 that are read
 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
-fn a_closed_pipe_is_a_clean_exit() {
-    let folder = folder(&[("a.scenario.yaml", GOOD)]);
+fn only_so_many_problems_of_a_file_are_shown() {
+    let shown = |keys: usize| {
+        let extra: Vec<String> = (0..keys).map(|n| format!("extra_{n}: 1\n")).collect();
+        let folder = folder(&[("bad.scenario.yaml", &format!("{GOOD}{}", extra.concat()))]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rehearse"));
+        let output = command.args(["check", "."]).current_dir(folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let text = String::from_utf8(output.stderr).unwrap();
+        let last = text.trim_end().lines().last().unwrap().to_owned();
+        (text.matches("error[unknown-key]").count(), last)
+    };
+    assert_eq!(shown(130), (100, "… and 30 more problems".to_owned()));
+    assert_eq!(shown(101), (100, "… and 1 more problem".to_owned()));
+    let (count, last) = shown(100);
+    assert_eq!(count, 100);
+    assert!(!last.starts_with('…'), "{last}");
+}
+
+/// The exit code when nobody reads what is written.
+fn exit_code_into_closed_pipes(content: &str) -> Option<i32> {
+    let folder = folder(&[("a.scenario.yaml", content)]);
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
     let mut command = Command::new(env!("CARGO_BIN_EXE_rehearse"));
-    let mut child =
-        command.args(["check", "."]).current_dir(folder.path()).stdout(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    command.args(["check", "."]).current_dir(folder.path());
+    command.stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap().code()
+}
+
+#[test]
+fn a_closed_pipe_does_not_hide_a_bad_file() {
+    assert_eq!(exit_code_into_closed_pipes("name: only this\n"), Some(2));
+}
+
+#[test]
+fn a_closed_pipe_does_not_spoil_a_good_file() {
+    assert_eq!(exit_code_into_closed_pipes(GOOD), Some(0));
 }

@@ -126,7 +126,7 @@ impl Checked {
 /// assert!(messages.contains(&"the scenario has no key `runs`"));
 /// ```
 pub fn check(text: &str, dialect: Dialect) -> Checked {
-    let mut reader = Reader { dialect, ..Reader::default() };
+    let mut reader = Reader { text, dialect, ..Reader::default() };
     let scenario = match yaml::parse(text) {
         Ok(node) => read_scenario(&mut reader, &node),
         Err(problem) => {
@@ -140,7 +140,7 @@ pub fn check(text: &str, dialect: Dialect) -> Checked {
     Checked { scenario: scenario.filter(|_| usable), problems }
 }
 
-fn read_scenario(reader: &mut Reader, node: &Node) -> Option<Scenario> {
+fn read_scenario(reader: &mut Reader<'_>, node: &Node) -> Option<Scenario> {
     let mut fields = reader.fields(node, "the scenario")?;
     let name = fields.require_text(reader, "name", "name: what the scenario shows");
     let description = fields.require_text(reader, "description", "description: in a sentence or two");
@@ -150,6 +150,12 @@ fn read_scenario(reader: &mut Reader, node: &Node) -> Option<Scenario> {
     read_environment(reader, &mut fields);
     let setup = fields.get("setup").and_then(|node| read_setup(reader, node)).unwrap_or_default();
     let run = fields.require(reader, "run", "run:\n  - input: Hello\n    evaluations: []");
+    if let Some(Node { span, value: NodeValue::List(steps) }) = run
+        && steps.is_empty()
+    {
+        let problem = Problem::error("no-steps", span.clone(), "a scenario without steps shows nothing");
+        reader.report_without_effect(problem.help("add a step: - input: Hello"));
+    }
     let run: &[Node] = run.map_or(&[], |node| reader.list(node, "`run`"));
     let run = run.iter().enumerate().filter_map(|(index, node)| read_step(reader, node, index + 1)).collect();
     let strategy = read_judgment(reader, &mut fields);
@@ -157,7 +163,7 @@ fn read_scenario(reader: &mut Reader, node: &Node) -> Option<Scenario> {
     Some(Scenario { name, description, tags, plugins, setup, run, strategy })
 }
 
-fn read_environment(reader: &mut Reader, fields: &mut Fields<'_>) {
+fn read_environment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) {
     let Some(node) = fields.require(reader, "environment", "environment: {type: local}") else { return };
     let Some(mut environment) = reader.fields(node, "`environment`") else { return };
     // Older files ask for `e2b`, which the runner replaced by a local environment when it was not there.
@@ -171,7 +177,7 @@ fn read_environment(reader: &mut Reader, fields: &mut Fields<'_>) {
     environment.finish(reader);
 }
 
-fn read_judgment(reader: &mut Reader, fields: &mut Fields<'_>) -> Strategy {
+fn read_judgment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Strategy {
     const STRATEGIES: [(&str, Strategy); 2] =
         [("all_pass", Strategy::AllPass), ("any_pass", Strategy::AnyPass)];
     let Some(node) = fields.require(reader, "judgment", "judgment: {strategy: all_pass}") else {
@@ -184,7 +190,7 @@ fn read_judgment(reader: &mut Reader, fields: &mut Fields<'_>) -> Strategy {
     strategy.unwrap_or(Strategy::AllPass)
 }
 
-fn read_plugin(reader: &mut Reader, node: &Node) -> Option<Plugin> {
+fn read_plugin(reader: &mut Reader<'_>, node: &Node) -> Option<Plugin> {
     if let NodeValue::Text(name) = &node.value {
         return Some(Plugin { name: name.clone(), version: None, enabled: true, config: Map::new() });
     }
@@ -199,7 +205,7 @@ fn read_plugin(reader: &mut Reader, node: &Node) -> Option<Plugin> {
     Some(plugin)
 }
 
-fn read_setup(reader: &mut Reader, node: &Node) -> Option<Setup> {
+fn read_setup(reader: &mut Reader<'_>, node: &Node) -> Option<Setup> {
     let mut fields = reader.fields(node, "`setup`")?;
     let mocks = fields.list(reader, "mocks").iter().filter_map(|node| mock::read(reader, node)).collect();
     let mut virtual_fs = Vec::new();
@@ -220,7 +226,7 @@ fn read_setup(reader: &mut Reader, node: &Node) -> Option<Setup> {
     Some(Setup { mocks, virtual_fs })
 }
 
-fn read_step(reader: &mut Reader, node: &Node, number: usize) -> Option<Step> {
+fn read_step(reader: &mut Reader<'_>, node: &Node, number: usize) -> Option<Step> {
     let mut fields = reader.fields(node, format!("step {number}"))?;
     let name = fields.text(reader, "name");
     let description = fields.text(reader, "description");
@@ -236,25 +242,39 @@ fn read_step(reader: &mut Reader, node: &Node, number: usize) -> Option<Step> {
             Vec::new()
         }
     };
+    let conversation = conversation.map(|node| conversation::read(reader, node));
+    report_actions(reader, &fields, number, input.as_deref());
+    // The order is the one of the shipped runner; in our dialect there is never more than one to choose from.
+    let says_nothing = reader.dialect == Dialect::ElizaOs && input.as_deref() == Some("");
     let action = match (conversation, input, code) {
-        (Some(node), input, None) => conversation::read(reader, node)
+        (Some(conversation), input, _) => conversation
             .map(|conversation| Action::Conversation { input, conversation: Box::new(conversation) }),
-        (None, Some(input), None) => Some(Action::Input(input)),
-        (None, None, Some(code)) => Some(Action::Code { lang, code }),
-        (_, _, Some(_)) => {
-            let place = fields.key_span("code").unwrap_or_else(|| fields.span());
-            let message = format!("step {number} has `code` and something to say; only one of them is done");
-            let problem = Problem::error("two-actions", place, message).help("make two steps of it");
-            reader.report_without_effect(problem);
-            None
-        }
-        (None, None, None) => {
-            let message = format!("step {number} does nothing");
-            let help = "add one of `input`, `conversation` and `code`";
-            reader.report(Problem::error("no-action", fields.span(), message).help(help));
-            None
-        }
+        (None, Some(input), _) if !says_nothing => Some(Action::Input(input)),
+        (None, _, code) => code.map(|code| Action::Code { lang, code }),
     };
     fields.finish(reader);
     Some(Step { name, description, action: action?, evaluations })
+}
+
+/// Reports a step that does nothing, or says more than it does.
+fn report_actions(reader: &mut Reader<'_>, fields: &Fields<'_>, number: usize, input: Option<&str>) {
+    let place = |key: &str| fields.key_span(key).unwrap_or_else(|| fields.span());
+    let (conversation, code) = (fields.has("conversation"), fields.has("code"));
+    // The shipped runner takes an empty input for none.
+    let says_nothing = reader.dialect == Dialect::ElizaOs && input == Some("");
+    if !conversation && !code && (!fields.has("input") || says_nothing) {
+        let message = format!("step {number} does nothing");
+        let help = "add one of `input`, `conversation` and `code`";
+        reader.report(Problem::error("no-action", fields.span(), message).help(help));
+    }
+    if code && (conversation || fields.has("input")) {
+        let message = format!("step {number} has `code` and something to say; only one of them is done");
+        let problem = Problem::error("two-actions", place("code"), message).help("make two steps of it");
+        reader.report_without_effect(problem);
+    }
+    if fields.has("lang") && !code {
+        let message = format!("step {number} has `lang` but no `code`");
+        let problem = Problem::error("no-effect", place("lang"), message);
+        reader.report_without_effect(problem.help("add `code` or remove `lang`"));
+    }
 }

@@ -19,12 +19,14 @@ pub enum Dialect {
 
 /// Collects problems while a file is read.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct Reader<'t> {
+    /// The text of the file.
+    pub(crate) text: &'t str,
     pub(crate) dialect: Dialect,
     pub(crate) problems: Vec<Problem>,
 }
 
-impl Reader {
+impl Reader<'_> {
     pub(crate) fn report(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
@@ -42,10 +44,19 @@ impl Reader {
         let problem = Problem::error("wrong-type", node.span.clone(), format!("{what} must be {expected}"));
         let problem = problem.label(format!("this is {found}"));
         self.report(match (&node.value, expected) {
-            (NodeValue::Number(_) | NodeValue::Bool(_) | NodeValue::Date(_), "text") => problem
-                .help(format!("put it in quotes: \"{}\"", node.to_json().to_string().trim_matches('"'))),
+            (NodeValue::Number(_) | NodeValue::Bool(_) | NodeValue::Date(_), "text") => {
+                problem.help(format!("put it in quotes: \"{}\"", self.source(node)))
+            }
             _ => problem,
         });
+    }
+
+    /// A scalar as its author wrote it; one behind an alias as it was read.
+    fn source(&self, node: &Node) -> String {
+        match self.text.get(node.span.clone()).map(str::trim) {
+            Some(source) if !source.is_empty() && !source.starts_with('*') => source.to_owned(),
+            _ => node.to_json().to_string().trim_matches('"').to_owned(),
+        }
     }
 
     /// The fields of a map; reports a value that is not one.
@@ -54,7 +65,8 @@ impl Reader {
         match &node.value {
             NodeValue::Map(entries) => {
                 let read = vec![false; entries.len()];
-                Some(Fields { what, span: node.span.clone(), entries, read, known: Vec::new() })
+                let settled = read.clone();
+                Some(Fields { what, span: node.span.clone(), entries, read, settled, known: Vec::new() })
             }
             _ => {
                 self.wrong_type(node, &what, "a map");
@@ -116,6 +128,8 @@ pub(crate) struct Fields<'n> {
     span: Range<usize>,
     entries: &'n [Entry],
     read: Vec<bool>,
+    /// Which entries may be without a value, or were already said to be.
+    settled: Vec<bool>,
     known: Vec<&'static str>,
 }
 
@@ -125,13 +139,38 @@ impl<'n> Fields<'n> {
         self.span.clone()
     }
 
-    /// One field, if it is there. A field that is there without a value counts as missing.
+    /// One field, if it is there. A field without a value counts as missing here, and [`Fields::finish`] reports it.
     pub(crate) fn get(&mut self, key: &'static str) -> Option<&'n Node> {
-        self.known.push(key);
+        self.know(key);
         let at = self.entries.iter().position(|entry| entry.key == key)?;
         self.read[at] = true;
         let node = &self.entries[at].value;
         (node.value != NodeValue::Null).then_some(node)
+    }
+
+    /// One field for which nothing is a value too.
+    pub(crate) fn get_or_null(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.know(key);
+        let at = self.settle(key)?;
+        self.read[at] = true;
+        Some(&self.entries[at].value)
+    }
+
+    fn know(&mut self, key: &'static str) {
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
+    }
+
+    fn settle(&mut self, key: &str) -> Option<usize> {
+        let at = self.entries.iter().position(|entry| entry.key == key)?;
+        self.settled[at] = true;
+        Some(at)
+    }
+
+    /// Whether a key is there, with or without a value.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key)
     }
 
     /// Where a key stands.
@@ -142,12 +181,13 @@ impl<'n> Fields<'n> {
     /// One field that must be there.
     pub(crate) fn require(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
         key: &'static str,
         example: &str,
     ) -> Option<&'n Node> {
         let node = self.get(key);
         if node.is_none() {
+            self.settle(key);
             let place = self.key_span(key).unwrap_or(self.span.start..self.span.start);
             let problem = Problem::error("missing-key", place, format!("{} needs `{key}`", self.what));
             reader.report(problem.help(format!("add: {example}")));
@@ -159,25 +199,30 @@ impl<'n> Fields<'n> {
         format!("`{key}` of {}", self.what)
     }
 
-    pub(crate) fn text(&mut self, reader: &mut Reader, key: &'static str) -> Option<String> {
+    pub(crate) fn text(&mut self, reader: &mut Reader<'_>, key: &'static str) -> Option<String> {
         let node = self.get(key)?;
         reader.text(node, &self.name(key))
     }
 
-    pub(crate) fn require_text(&mut self, reader: &mut Reader, key: &'static str, example: &str) -> String {
+    pub(crate) fn require_text(
+        &mut self,
+        reader: &mut Reader<'_>,
+        key: &'static str,
+        example: &str,
+    ) -> String {
         let node = self.require(reader, key, example);
         node.and_then(|node| reader.text(node, &self.name(key))).unwrap_or_default()
     }
 
-    pub(crate) fn texts(&mut self, reader: &mut Reader, key: &'static str) -> Vec<String> {
+    pub(crate) fn texts(&mut self, reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {
         self.get(key).map(|node| reader.texts(node, &self.name(key))).unwrap_or_default()
     }
 
-    pub(crate) fn list(&mut self, reader: &mut Reader, key: &'static str) -> &'n [Node] {
+    pub(crate) fn list(&mut self, reader: &mut Reader<'_>, key: &'static str) -> &'n [Node] {
         self.get(key).map_or(&[], |node| reader.list(node, &self.name(key)))
     }
 
-    pub(crate) fn boolean(&mut self, reader: &mut Reader, key: &'static str) -> Option<bool> {
+    pub(crate) fn boolean(&mut self, reader: &mut Reader<'_>, key: &'static str) -> Option<bool> {
         let node = self.get(key)?;
         match &node.value {
             NodeValue::Bool(value) => Some(*value),
@@ -190,7 +235,7 @@ impl<'n> Fields<'n> {
 
     pub(crate) fn number(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
         key: &'static str,
         range: RangeInclusive<f64>,
     ) -> Option<f64> {
@@ -206,7 +251,7 @@ impl<'n> Fields<'n> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole and in range")]
     pub(crate) fn integer(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
         key: &'static str,
         range: RangeInclusive<f64>,
     ) -> Option<u64> {
@@ -227,7 +272,7 @@ impl<'n> Fields<'n> {
     /// One of several words.
     pub(crate) fn choice<T: Copy>(
         &mut self,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
         key: &'static str,
         words: &[(&str, T)],
     ) -> Option<T> {
@@ -237,7 +282,11 @@ impl<'n> Fields<'n> {
     }
 
     /// Any map, as JSON.
-    pub(crate) fn json_map(&mut self, reader: &mut Reader, key: &'static str) -> Option<Map<String, Value>> {
+    pub(crate) fn json_map(
+        &mut self,
+        reader: &mut Reader<'_>,
+        key: &'static str,
+    ) -> Option<Map<String, Value>> {
         let node = self.get(key)?;
         match node.to_json() {
             Value::Object(fields) => Some(fields),
@@ -248,8 +297,9 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// Reports the keys that nobody asked for.
-    pub(crate) fn finish(self, reader: &mut Reader) {
+    /// Reports the keys that nobody asked for, and those without a value.
+    pub(crate) fn finish(self, reader: &mut Reader<'_>) {
+        self.report_empty(reader);
         let unread = self.entries.iter().zip(&self.read).filter(|(_, read)| !**read).map(|(entry, _)| entry);
         for entry in unread {
             let message = format!("{} has no key `{}`", self.what, entry.key);
@@ -260,11 +310,25 @@ impl<'n> Fields<'n> {
             });
         }
     }
+
+    fn report_empty(&self, reader: &mut Reader<'_>) {
+        for ((entry, read), settled) in self.entries.iter().zip(&self.read).zip(&self.settled) {
+            if !*read || *settled || entry.value.value != NodeValue::Null {
+                continue;
+            }
+            let (name, place) = (self.name(&entry.key), entry.key_span.clone());
+            let problem = match reader.dialect {
+                Dialect::Rehearsal => Problem::error("empty", place, format!("{name} is empty")),
+                Dialect::ElizaOs => Problem::error("wrong-type", place, format!("{name} must have a value")),
+            };
+            reader.report(problem.help("give it a value or remove it"));
+        }
+    }
 }
 
 /// Finds the word in a list of words, or reports that it is not there.
 pub(crate) fn choose<T: Copy>(
-    reader: &mut Reader,
+    reader: &mut Reader<'_>,
     node: &Node,
     text: &str,
     what: &str,

@@ -8,6 +8,7 @@
 //! `0.8+` and `1_000` are text, `012` is twelve; anchors, aliases and merge keys work; a key that stands twice
 //! and a second document are errors.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -255,11 +256,21 @@ fn build_map(
     depth: usize,
 ) -> Result<Vec<Entry>, Problem> {
     let mut entries: Vec<Entry> = Vec::with_capacity(fields.len());
+    let mut keys = BTreeSet::new();
     for (key, value) in fields {
         let key_span = span_of(text, key.referenced);
+        let is_merged = key_span != span_of(text, key.defined) && key_span == span_of(text, value.referenced);
         let Raw::Scalar(key) = key.value else {
             return Err(Problem::error("key", key_span, "a key must be text"));
         };
+        // The parser tells `1` from `"1"`; as keys they are the same.
+        if !keys.insert(key.clone()) {
+            // What is merged from elsewhere comes last and gives way.
+            if is_merged {
+                continue;
+            }
+            return Err(Problem::error("yaml", key_span, format!("key `{key}` stands twice in one map")));
+        }
         entries.push(Entry { key, key_span, value: build(text, value, depth + 1)? });
     }
     Ok(entries)

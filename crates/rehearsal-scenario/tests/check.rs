@@ -223,3 +223,152 @@ fn the_other_dialect_warns_of_what_it_drops_and_keeps_its_own_rules() {
            |
         help: add: evaluations: []"#]].assert_eq(&problems(&text, Dialect::ElizaOs));
 }
+
+/// A file with these steps.
+fn with_run(run: &str) -> String {
+    format!(
+        "name: a\ndescription: b\nenvironment: {{type: local}}\njudgment: {{strategy: all_pass}}\nrun:{run}\n"
+    )
+}
+
+/// A file with a step that asks this.
+fn with_evaluation(evaluation: &str) -> String {
+    with_run(&format!("\n  - input: hi\n    evaluations:\n      - {{{evaluation}}}"))
+}
+
+/// The problems in short: how bad, and of what kind.
+fn kinds(text: &str, dialect: Dialect) -> Vec<String> {
+    let checked = check(text, dialect);
+    let errors = checked.problems.iter().any(|problem| problem.severity == Severity::Error);
+    assert_eq!(checked.is_usable(), !errors, "{text}");
+    checked.problems.iter().map(|problem| format!("{} {}", problem.severity, problem.code)).collect()
+}
+
+const TALK: &str = "conversation: {max_turns: 2, user_simulator: {persona: p, objective: o}}";
+
+#[test]
+fn of_two_actions_the_other_dialect_takes_the_one_its_runner_takes() {
+    let actions = |step: &str| {
+        let text = with_run(&format!("\n  - evaluations: []\n    {step}"));
+        assert_eq!(kinds(&text, Dialect::ElizaOs), ["warning two-actions"], "{step}");
+        assert_eq!(kinds(&text, Dialect::Rehearsal), ["error two-actions"], "{step}");
+        let scenario = check(&text, Dialect::ElizaOs).scenario.expect("it is usable");
+        assert_eq!(scenario.run.len(), 1, "{step}");
+        scenario.run[0].action.clone()
+    };
+    assert_eq!(actions("input: hi\n    code: ls"), Action::Input("hi".into()));
+    assert_eq!(actions("input: ''\n    code: ls"), Action::Code { lang: None, code: "ls".into() });
+    let talk = actions(&format!("{TALK}\n    code: ls"));
+    assert!(matches!(talk, Action::Conversation { input: None, .. }), "{talk:?}");
+}
+
+#[test]
+fn an_action_that_is_wrong_is_not_called_missing() {
+    let table = [
+        ("input: 5", "error wrong-type"),
+        ("code: 5", "error wrong-type"),
+        ("conversation: 5", "error wrong-type"),
+        ("conversation: {max_turns: 2}", "error missing-key"),
+    ];
+    for dialect in [Dialect::Rehearsal, Dialect::ElizaOs] {
+        for (step, expected) in table {
+            let text = with_run(&format!("\n  - evaluations: []\n    {step}"));
+            assert_eq!(kinds(&text, dialect), [expected], "{step}");
+        }
+    }
+    // What the runner would not look at is read all the same.
+    let text = with_run("\n  - evaluations: []\n    conversation: {max_turns: 2}\n    code: ls");
+    assert_eq!(kinds(&text, Dialect::ElizaOs), ["error missing-key", "warning two-actions"]);
+    let text = with_run("\n  - evaluations: []\n    input: ''");
+    assert_eq!(kinds(&text, Dialect::ElizaOs), ["error no-action"]);
+}
+
+#[test]
+fn the_help_quotes_what_stands_in_the_file() {
+    for source in ["0x1F", "1e3", "1.50", "True", "2026-01-01", "007"] {
+        let text = with_run(&format!("\n  - input: {source}\n    evaluations: []"));
+        let problems = check(&text, Dialect::Rehearsal).problems;
+        assert_eq!(problems[0].help, Some(format!("put it in quotes: \"{source}\"")));
+    }
+    let text = with_run("\n  - name: &n 12\n    input: *n\n    evaluations: []");
+    let problems = check(&text, Dialect::Rehearsal).problems;
+    assert_eq!(problems[1].help.as_deref(), Some("put it in quotes: \"12\""));
+}
+
+#[test]
+fn a_key_without_a_value_is_an_error() {
+    let text = GOOD.replace("tags: [billing]", "tags:").replace("response: {ok: true}", "response:");
+    check_problems(
+        &text,
+        &expect![[r#"
+        error[empty]: `tags` of the scenario is empty
+         --> refund.scenario.yaml:4:1
+          |
+        4 | tags:
+          | ^^^^
+          |
+        help: give it a value or remove it"#]],
+    );
+    let response = check(&text.replace("tags:\n", ""), Dialect::Rehearsal).scenario.expect("it is usable");
+    assert_eq!(response.setup.mocks[0].response, Some(serde_json::Value::Null));
+    let text = with_run("\n  - input: hi\n    name:\n    evaluations: []");
+    assert_eq!(kinds(&text, Dialect::ElizaOs), ["error wrong-type"]);
+    let text = with_run("\n  - input:\n    evaluations:");
+    assert_eq!(kinds(&text, Dialect::Rehearsal), ["error empty", "error missing-key"]);
+    assert_eq!(kinds(&text, Dialect::ElizaOs), ["error wrong-type", "error missing-key"]);
+}
+
+#[test]
+fn what_decides_nothing_is_an_error_and_in_the_other_dialect_a_warning() {
+    let condition =
+        TALK.replace("}}", "}, termination_conditions: [{type: custom_condition, keywords: [x]}]}");
+    let table = [
+        (with_evaluation("type: string_contains, value: ''"), "always-true"),
+        (with_evaluation("type: file_contains, path: a, value: ''"), "always-true"),
+        (with_evaluation("type: regex_match, pattern: ''"), "always-true"),
+        (with_evaluation("type: conversation_length, optimal_turns: 3"), "always-true"),
+        (with_evaluation("type: conversation_flow, required_patterns: []"), "always-true"),
+        (with_evaluation("type: context_retention, test_memory_of: []"), "always-true"),
+        (with_evaluation("type: execution_time, max_duration_ms: -1"), "never-true"),
+        (with_evaluation("type: llm_judge, prompt: p, expected: maybe"), "unknown-value"),
+        (with_run(&format!("\n  - {condition}\n    evaluations: []")), "never-true"),
+        (with_run("\n  - {input: hi, lang: bash, evaluations: []}"), "no-effect"),
+        (with_run(" []"), "no-steps"),
+    ];
+    for (text, code) in table {
+        assert_eq!(kinds(&text, Dialect::Rehearsal), [format!("error {code}")], "{text}");
+        assert_eq!(kinds(&text, Dialect::ElizaOs), [format!("warning {code}")], "{text}");
+    }
+}
+
+#[test]
+fn a_judge_can_be_asked_for_these() {
+    for expected in ["yes", "No", "1", "0.8", "0.8+", "0.3-", "0.2-0.4"] {
+        let text = with_evaluation(&format!("type: llm_judge, prompt: p, expected: '{expected}'"));
+        assert_eq!(problems(&text, Dialect::Rehearsal), "", "{expected}");
+    }
+    for expected in ["", "true", "+", "-", "0.8++", ".8", "-0.4", "0.2-0.4-0.6"] {
+        let text = with_evaluation(&format!("type: llm_judge, prompt: p, expected: '{expected}'"));
+        assert_eq!(kinds(&text, Dialect::Rehearsal), ["error unknown-value"], "{expected}");
+    }
+}
+
+#[test]
+fn a_range_may_be_written_with_a_point() {
+    let text = with_evaluation("type: conversation_length, target_range: [1.0, 3.0]");
+    let scenario = check(&text, Dialect::Rehearsal).scenario.expect("it is usable");
+    let Evaluation::ConversationLength { target_range: Some((1, 3)), .. } = scenario.run[0].evaluations[0]
+    else {
+        panic!("{scenario:?}")
+    };
+    let text = with_evaluation("type: conversation_length, target_range: [1.5, 3]");
+    assert_eq!(kinds(&text, Dialect::Rehearsal), ["error wrong-type"]);
+}
+
+#[test]
+fn the_keys_that_can_stand_are_named_once() {
+    let text = with_evaluation("type: file_contains, path: a, value: b, whatever: 1");
+    let problems = check(&text, Dialect::Rehearsal).problems;
+    let help = "its keys are: `type`, `description`, `path`, `value`";
+    assert_eq!(problems[0].help.as_deref(), Some(help));
+}

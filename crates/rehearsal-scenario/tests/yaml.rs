@@ -52,6 +52,11 @@ fn anchors_and_merge_keys_work() {
     let node = parse(text).unwrap().to_json();
     assert_eq!(node["other"], json!({"a": 3, "b": "two"}));
     assert_eq!(node["list"], json!([{"a": 1, "b": "two"}, {"a": 1, "b": "two"}]));
+    let text = "x: &x {a: 1, b: 1}\ny: &y {a: 2, c: 2}\nz: {<<: [*x, *y], b: 3}\n";
+    assert_eq!(parse(text).unwrap().to_json()["z"], json!({"a": 1, "b": 3, "c": 2}));
+    let text = "x: &x {1: a}\ny: {<<: *x, \"1\": b}\nz: {\"1\": b, <<: *x}\n";
+    assert_eq!(parse(text).unwrap().to_json()["y"], json!({"1": "b"}));
+    assert_eq!(parse(text).unwrap().to_json()["z"], json!({"1": "b"}));
 }
 
 #[test]
@@ -65,6 +70,20 @@ fn a_key_that_stands_twice_is_an_error_at_the_second_place() {
             3 | name: two
               | ^^^^"#]],
     );
+}
+
+#[test]
+fn keys_that_are_the_same_as_text_stand_twice() {
+    check(
+        "1: one\n\"1\": two\n",
+        &expect![[r#"
+        error[yaml]: key `1` stands twice in one map
+         --> greets.scenario.yaml:2:1
+          |
+        2 | "1": two
+          | ^^^"#]],
+    );
+    assert_eq!(refused("a: {true: 1, 'true': 2}\n").message, "key `true` stands twice in one map");
 }
 
 #[test]

@@ -40,6 +40,9 @@ enum Colour {
     Never,
 }
 
+/// The most problems of a file that are shown; who has more is not helped by all of them.
+const MAX_SHOWN: usize = 100;
+
 pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     let dialect = match args.compat {
         None => Dialect::Rehearsal,
@@ -69,8 +72,13 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
             }
         };
         let checked = rehearsal_scenario::check(&text, dialect);
-        for problem in &checked.problems {
+        for problem in checked.problems.iter().take(MAX_SHOWN) {
             output::message(&format!("{}\n", problem.render(&name, &text, style)));
+        }
+        match checked.problems.len().saturating_sub(MAX_SHOWN) {
+            0 => {}
+            1 => output::message("… and 1 more problem\n"),
+            more => output::message(&format!("… and {more} more problems\n")),
         }
         warnings += checked.problems.iter().filter(|problem| problem.severity == Severity::Warning).count();
         if checked.is_usable() { usable += 1 } else { unusable += 1 }

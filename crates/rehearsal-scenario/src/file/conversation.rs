@@ -1,6 +1,7 @@
 //! Conversations in a scenario file.
 
 use super::evaluation::{self, Evaluation};
+use crate::Problem;
 use crate::read::Reader;
 use crate::yaml::Node;
 
@@ -120,7 +121,7 @@ const KNOWLEDGE: [(&str, Knowledge); 3] = [
     ("expert", Knowledge::Expert),
 ];
 
-pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Conversation> {
+pub(super) fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Conversation> {
     let mut fields = reader.fields(node, "`conversation`")?;
     let max_turns = match fields.require(reader, "max_turns", "max_turns: 6") {
         Some(_) => fields.integer(reader, "max_turns", 2.0..=20.0).unwrap_or(2),
@@ -156,7 +157,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Conversation> {
     })
 }
 
-fn read_simulator(reader: &mut Reader, node: &Node) -> Option<UserSimulator> {
+fn read_simulator(reader: &mut Reader<'_>, node: &Node) -> Option<UserSimulator> {
     let mut fields = reader.fields(node, "`user_simulator`")?;
     let simulator = UserSimulator {
         model_type: fields.text(reader, "model_type").unwrap_or_else(|| "TEXT_LARGE".to_owned()),
@@ -175,7 +176,7 @@ fn read_simulator(reader: &mut Reader, node: &Node) -> Option<UserSimulator> {
     Some(simulator)
 }
 
-fn read_condition(reader: &mut Reader, node: &Node) -> Option<TerminationCondition> {
+fn read_condition(reader: &mut Reader<'_>, node: &Node) -> Option<TerminationCondition> {
     let mut fields = reader.fields(node, "a termination condition")?;
     let there = fields.require(reader, "type", "type: goal_achieved").is_some();
     let kind = if there { fields.choice(reader, "type", &KINDS) } else { None };
@@ -188,11 +189,16 @@ fn read_condition(reader: &mut Reader, node: &Node) -> Option<TerminationConditi
         fields.finish(reader);
         Some(LlmCondition { prompt, threshold })
     });
+    if kind == Some(TerminationKind::CustomCondition) && !fields.has("llm_judge") {
+        let message = "a `custom_condition` without `llm_judge` never ends anything";
+        let problem = Problem::error("never-true", fields.span(), message);
+        reader.report_without_effect(problem.help("add: llm_judge: {prompt: Is the goal reached?}"));
+    }
     fields.finish(reader);
     Some(TerminationCondition { kind: kind?, description, keywords, llm_judge })
 }
 
-fn read_debug(reader: &mut Reader, node: &Node) -> (bool, bool, bool) {
+fn read_debug(reader: &mut Reader<'_>, node: &Node) -> (bool, bool, bool) {
     let Some(mut fields) = reader.fields(node, "`debug_options`") else { return (false, false, true) };
     let simulation = fields.boolean(reader, "log_user_simulation").unwrap_or(false);
     let decisions = fields.boolean(reader, "log_turn_decisions").unwrap_or(false);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::Problem;
 use crate::read::{Fields, Reader, choose};
-use crate::yaml::Node;
+use crate::yaml::{Node, NodeValue};
 
 /// Something that is asked of a step, a turn or a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,7 +154,7 @@ const METHODS: [(&str, SatisfactionMethod); 3] = [
     ("llm_judge", SatisfactionMethod::LlmJudge),
 ];
 
-type Read = fn(&mut Reader, &mut Fields<'_>) -> Evaluation;
+type Read = fn(&mut Reader<'_>, &mut Fields<'_>) -> Evaluation;
 
 /// Every type with how it is read. The runner of `ElizaOS` does not know the last two.
 const TYPES: [(&str, Read); 12] = [
@@ -172,11 +172,11 @@ const TYPES: [(&str, Read); 12] = [
     ("command_exit_code_is", command_exit_code_is),
 ];
 
-pub(super) fn read_all(reader: &mut Reader, node: &Node, what: &str) -> Vec<Evaluation> {
+pub(super) fn read_all(reader: &mut Reader<'_>, node: &Node, what: &str) -> Vec<Evaluation> {
     reader.list(node, what).iter().filter_map(|node| read(reader, node)).collect()
 }
 
-fn read(reader: &mut Reader, node: &Node) -> Option<Evaluation> {
+fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Evaluation> {
     let mut fields = reader.fields(node, "an evaluation")?;
     let word = fields.require(reader, "type", "type: string_contains")?;
     let text = reader.text(word, "the `type` of an evaluation")?;
@@ -188,54 +188,90 @@ fn read(reader: &mut Reader, node: &Node) -> Option<Evaluation> {
     Some(evaluation)
 }
 
-fn string_contains(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
-    let node = fields.require(reader, "value", "value: the text to look for");
-    let value = node.and_then(|node| reader.text(node, "`value` of an evaluation"));
-    if let (Some(node), Some("")) = (node, value.as_deref()) {
-        let problem = Problem::error("always-true", node.span.clone(), "every reply contains the empty text");
+/// A text that must be there and would say nothing if it were empty.
+fn telling_text(
+    reader: &mut Reader<'_>,
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    example: &str,
+    always: &str,
+) -> String {
+    let value = fields.require_text(reader, key, example);
+    if let (Some(Node { span, value: NodeValue::Text(_) }), true) = (fields.get(key), value.is_empty()) {
+        let problem = Problem::error("always-true", span.clone(), always);
         reader.report_without_effect(problem.help("name the text to look for"));
     }
+    value
+}
+
+/// Reports a list that asks for nothing.
+fn report_empty_list(reader: &mut Reader<'_>, node: Option<&Node>, key: &str) {
+    if let Some(Node { span, value: NodeValue::List(items) }) = node
+        && items.is_empty()
+    {
+        let problem =
+            Problem::error("always-true", span.clone(), format!("an empty `{key}` asks for nothing"));
+        reader.report_without_effect(problem.help("name at least one"));
+    }
+}
+
+fn string_contains(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
+    let example = "value: the text to look for";
+    let value = telling_text(reader, fields, "value", example, "every reply contains the empty text");
     let case_sensitive = fields.boolean(reader, "case_sensitive").unwrap_or(false);
-    Evaluation::StringContains { value: value.unwrap_or_default(), case_sensitive }
+    Evaluation::StringContains { value, case_sensitive }
 }
 
-fn regex_match(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
-    Evaluation::RegexMatch { pattern: fields.require_text(reader, "pattern", "pattern: \"order #\\\\d+\"") }
+fn regex_match(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
+    let example = "pattern: \"order #\\\\d+\"";
+    let always = "every reply matches the empty pattern";
+    Evaluation::RegexMatch { pattern: telling_text(reader, fields, "pattern", example, always) }
 }
 
-fn file_exists(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
+fn file_exists(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
     Evaluation::FileExists { path: fields.require_text(reader, "path", "path: report.md") }
 }
 
-fn file_contains(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
-    Evaluation::FileContains {
-        path: fields.require_text(reader, "path", "path: report.md"),
-        value: fields.require_text(reader, "value", "value: the text to look for"),
-    }
+fn file_contains(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
+    let path = fields.require_text(reader, "path", "path: report.md");
+    let example = "value: the text to look for";
+    let value = telling_text(reader, fields, "value", example, "every file contains the empty text");
+    Evaluation::FileContains { path, value }
 }
 
-fn command_exit_code_is(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
+fn command_exit_code_is(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
     let command = fields.require_text(reader, "command", "command: test -s report.md");
     let there = fields.require(reader, "expected_code", "expected_code: 0").is_some();
     let expected_code = if there { fields.integer(reader, "expected_code", 0.0..=255.0) } else { None };
     Evaluation::CommandExitCodeIs { command, expected_code: expected_code.unwrap_or(0) }
 }
 
-fn trajectory_contains_action(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
+fn trajectory_contains_action(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
     Evaluation::TrajectoryContainsAction {
         action: fields.require_text(reader, "action", "action: SEND_EMAIL"),
     }
 }
 
-fn llm_judge(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
+fn llm_judge(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
     let capabilities = fields.get("capabilities");
     let list = capabilities.map(|node| reader.texts(node, "`capabilities`")).unwrap_or_default();
     if let (Some(node), true) = (capabilities, list.is_empty()) {
         reader.report(Problem::error("empty", node.span.clone(), "`capabilities` must name at least one"));
     }
+    let prompt = fields.require_text(reader, "prompt", "prompt: Did the agent answer the question?");
+    let expected = fields.require_text(reader, "expected", "expected: \"yes\"");
+    if let (Some(Node { span, value: NodeValue::Text(_) }), false) =
+        (fields.get("expected"), is_expectation(&expected))
+    {
+        let message = format!("`expected` of a judge cannot be `{expected}`");
+        let problem = Problem::error("unknown-value", span.clone(), message);
+        reader.report_without_effect(
+            problem.help("it can be: `yes`, `no`, a number, `0.8+`, `0.3-`, `0.2-0.4`"),
+        );
+    }
     Evaluation::LlmJudge(JudgeEvaluation {
-        prompt: fields.require_text(reader, "prompt", "prompt: Did the agent answer the question?"),
-        expected: fields.require_text(reader, "expected", "expected: \"yes\""),
+        prompt,
+        expected,
         model_type: fields.text(reader, "model_type"),
         temperature: fields.number(reader, "temperature", 0.0..=2.0),
         json_schema: fields.json_map(reader, "json_schema"),
@@ -243,10 +279,28 @@ fn llm_judge(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
     })
 }
 
-fn execution_time(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
+/// `yes`, `no`, `0.8`, `0.8+`, `0.3-` or `0.2-0.4`.
+fn is_expectation(text: &str) -> bool {
+    let is_number = |text: &str| {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        [whole, fraction]
+            .iter()
+            .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let text = text.trim().to_lowercase();
+    let number = text.strip_suffix(['+', '-']).unwrap_or(&text);
+    let is_range = || text.split_once('-').is_some_and(|(low, high)| is_number(low) && is_number(high));
+    text == "yes" || text == "no" || is_number(number) || is_range()
+}
+
+fn execution_time(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
     const ANY: std::ops::RangeInclusive<f64> = f64::NEG_INFINITY..=f64::INFINITY;
     let there = fields.require(reader, "max_duration_ms", "max_duration_ms: 5000").is_some();
     let max = if there { fields.number(reader, "max_duration_ms", ANY) } else { None };
+    if let (Some(node), Some(true)) = (fields.get("max_duration_ms"), max.map(|max| max < 0.0)) {
+        let problem = Problem::error("never-true", node.span.clone(), "nothing takes less than no time");
+        reader.report_without_effect(problem.help("write: max_duration_ms: 5000"));
+    }
     Evaluation::ExecutionTime {
         max_duration_ms: max.unwrap_or(0.0),
         min_duration_ms: fields.number(reader, "min_duration_ms", ANY),
@@ -254,8 +308,14 @@ fn execution_time(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
     }
 }
 
-fn conversation_length(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
+fn conversation_length(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
     let turns = 1.0..=f64::INFINITY;
+    // `optimal_turns` is only told.
+    if !["min_turns", "max_turns", "target_range"].iter().any(|key| fields.has(key)) {
+        let message = "every conversation is as long as this asks for";
+        let problem = Problem::error("always-true", fields.span(), message);
+        reader.report_without_effect(problem.help("add one of `min_turns`, `max_turns` and `target_range`"));
+    }
     let target_range = fields.get("target_range").and_then(|node| read_range(reader, node));
     Evaluation::ConversationLength {
         min_turns: fields.integer(reader, "min_turns", turns.clone()),
@@ -265,10 +325,17 @@ fn conversation_length(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluati
     }
 }
 
-fn read_range(reader: &mut Reader, node: &Node) -> Option<(u64, u64)> {
+/// A whole number, also when it is written as `3.0`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole and in range")]
+fn whole(value: &Value) -> Option<u64> {
+    let float = || value.as_f64().filter(|value| value.fract() == 0.0 && (0.0..1e15).contains(value));
+    value.as_u64().or_else(|| float().map(|value| value as u64))
+}
+
+fn read_range(reader: &mut Reader<'_>, node: &Node) -> Option<(u64, u64)> {
     let value = node.to_json();
     let pair = value.as_array().and_then(|items| match items.as_slice() {
-        [low, high] => Some((low.as_u64()?, high.as_u64()?)),
+        [low, high] => Some((whole(low)?, whole(high)?)),
         _ => None,
     });
     let pair = pair.filter(|(low, high)| low < high);
@@ -279,8 +346,9 @@ fn read_range(reader: &mut Reader, node: &Node) -> Option<(u64, u64)> {
     pair
 }
 
-fn conversation_flow(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
+fn conversation_flow(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
     let node = fields.require(reader, "required_patterns", "required_patterns: [question_then_answer]");
+    report_empty_list(reader, node, "required_patterns");
     let items: &[Node] = node.map_or(&[], |node| reader.list(node, "`required_patterns`"));
     let mut required_patterns = Vec::new();
     for item in items {
@@ -291,7 +359,7 @@ fn conversation_flow(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation
     Evaluation::ConversationFlow { required_patterns, flow_quality_threshold }
 }
 
-fn user_satisfaction(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
+fn user_satisfaction(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
     let mut words = (None, None);
     if let Some(mut indicators) =
         fields.get("indicators").and_then(|node| reader.fields(node, "`indicators`"))
@@ -310,8 +378,9 @@ fn user_satisfaction(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation
     }
 }
 
-fn context_retention(reader: &mut Reader, fields: &mut Fields<'_>) -> Evaluation {
+fn context_retention(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Evaluation {
     let node = fields.require(reader, "test_memory_of", "test_memory_of: [the user's name]");
+    report_empty_list(reader, node, "test_memory_of");
     Evaluation::ContextRetention {
         test_memory_of: node.map(|node| reader.texts(node, "`test_memory_of`")).unwrap_or_default(),
         retention_turns: fields.integer(reader, "retention_turns", 1.0..=f64::INFINITY).unwrap_or(3),

@@ -53,12 +53,12 @@ pub struct MockError {
     pub status: Option<f64>,
 }
 
-pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mock> {
+pub(super) fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Mock> {
     let mut fields = reader.fields(node, "a mock")?;
     let service = fields.text(reader, "service");
     let method = fields.require_text(reader, "method", "method: the tool's name");
     let when = fields.get("when").and_then(|node| read_when(reader, node)).unwrap_or_default();
-    let response = fields.get("response").map(Node::to_json);
+    let response = fields.get_or_null("response").map(Node::to_json);
     let response_fn = fields.text(reader, "responseFn");
     let error = fields.get("error").and_then(|node| read_error(reader, node));
     let (delay_ms, probability) =
@@ -73,9 +73,9 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<Mock> {
     Some(Mock { service, method, when, response, response_fn, error, delay_ms, probability })
 }
 
-fn read_when(reader: &mut Reader, node: &Node) -> Option<MockWhen> {
+fn read_when(reader: &mut Reader<'_>, node: &Node) -> Option<MockWhen> {
     let mut fields = reader.fields(node, "`when`")?;
-    let list = |node: &Node, reader: &mut Reader, what: &str| {
+    let list = |node: &Node, reader: &mut Reader<'_>, what: &str| {
         reader.list(node, what).iter().map(Node::to_json).collect::<Vec<Value>>()
     };
     let when = MockWhen {
@@ -89,7 +89,7 @@ fn read_when(reader: &mut Reader, node: &Node) -> Option<MockWhen> {
     Some(when)
 }
 
-fn read_error(reader: &mut Reader, node: &Node) -> Option<MockError> {
+fn read_error(reader: &mut Reader<'_>, node: &Node) -> Option<MockError> {
     let mut fields = reader.fields(node, "`error`")?;
     let error = MockError {
         code: fields.require_text(reader, "code", "code: API_ERROR"),
@@ -100,7 +100,7 @@ fn read_error(reader: &mut Reader, node: &Node) -> Option<MockError> {
     Some(error)
 }
 
-fn read_metadata(reader: &mut Reader, node: &Node) -> (Option<f64>, Option<f64>) {
+fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> (Option<f64>, Option<f64>) {
     let Some(mut fields) = reader.fields(node, "`metadata`") else { return (None, None) };
     let delay = fields.number(reader, "delay", f64::NEG_INFINITY..=f64::INFINITY);
     let probability = fields.number(reader, "probability", 0.0..=1.0);

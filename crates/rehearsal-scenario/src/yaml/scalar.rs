@@ -1,5 +1,7 @@
 //! What a scalar without quotes means.
 
+use std::ops::RangeInclusive;
+
 use serde_json::Number;
 
 use super::NodeValue;
@@ -36,8 +38,7 @@ fn number(text: &str) -> Option<Number> {
     };
     let radix = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find(|(mark, _)| digits.starts_with(mark));
     if let Some((mark, radix)) = radix {
-        let value = i64::from_str_radix(digits.strip_prefix(mark)?, radix).ok()?;
-        return Some((sign * value).into());
+        return whole(sign, digits.strip_prefix(mark)?, radix);
     }
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return match digits.parse::<i64>() {
@@ -51,18 +52,60 @@ fn number(text: &str) -> Option<Number> {
     if is_float { Number::from_f64(text.parse().ok()?) } else { None }
 }
 
-/// `2026-01-01`, also with a time behind it.
+/// A whole number of digits only; as near as a float comes where it is too large.
+fn whole(sign: i64, digits: &str, radix: u32) -> Option<Number> {
+    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
+        return None;
+    }
+    let value = i64::from_str_radix(digits, radix).ok().and_then(|value| value.checked_mul(sign));
+    value.map(Number::from).or_else(|| {
+        let digits = digits.chars().filter_map(|digit| digit.to_digit(radix));
+        let value = digits.fold(0.0, |value, digit| value * f64::from(radix) + f64::from(digit));
+        Number::from_f64(if sign < 0 { -value } else { value })
+    })
+}
+
+/// `2026-01-01`, also with a time and a zone behind it, and nothing else.
 fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let digits = |range: std::ops::Range<usize>| {
-        bytes.get(range).is_some_and(|part| part.iter().all(u8::is_ascii_digit))
+    let matches = |form: &str| {
+        bytes.len() == form.len()
+            && bytes.iter().zip(form.bytes()).all(|(byte, mark)| match mark {
+                b'0' => byte.is_ascii_digit(),
+                mark => *byte == mark,
+            })
     };
-    digits(0..4)
-        && digits(5..7)
-        && digits(8..10)
-        && bytes[4] == b'-'
-        && bytes[7] == b'-'
-        && bytes.get(10).is_none_or(|byte| b" tT".contains(byte))
+    matches("0000-00-00") || is_date_and_time(text).is_some()
+}
+
+/// `2026-1-1 9:30:00.5 +1:00`; the date and the hour may leave out a leading zero.
+fn is_date_and_time(text: &str) -> Option<()> {
+    let rest = digits(text, 4..=4)?.strip_prefix('-')?;
+    let rest = digits(rest, 1..=2)?.strip_prefix('-')?;
+    let rest = digits(rest, 1..=2)?;
+    let spaces = rest.trim_start_matches([' ', '\t']);
+    let rest = rest.strip_prefix(['T', 't']).or((spaces.len() < rest.len()).then_some(spaces))?;
+    let rest = digits(rest, 1..=2)?.strip_prefix(':')?;
+    let rest = digits(rest, 2..=2)?.strip_prefix(':')?;
+    let rest = digits(rest, 2..=2)?;
+    let rest =
+        rest.strip_prefix('.').map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    if rest.is_empty() {
+        return Some(());
+    }
+    let zone = rest.trim_start_matches([' ', '\t']);
+    if zone == "Z" {
+        return Some(());
+    }
+    let rest = digits(zone.strip_prefix(['+', '-'])?, 1..=2)?;
+    let rest = if rest.is_empty() { rest } else { digits(rest.strip_prefix(':')?, 2..=2)? };
+    rest.is_empty().then_some(())
+}
+
+/// What stands behind the digits a text begins with, if there are as many as there should be.
+fn digits(text: &str, count: RangeInclusive<usize>) -> Option<&str> {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    count.contains(&(text.len() - rest.len())).then_some(rest)
 }
 
 #[cfg(test)]
@@ -102,6 +145,41 @@ mod tests {
         assert_eq!(json_of("~"), json!(null));
         assert_eq!(json_of("True"), json!(true));
         assert_eq!(value("2026-01-01"), NodeValue::Date("2026-01-01".into()));
+    }
+
+    #[test]
+    fn only_a_whole_timestamp_is_a_date() {
+        for text in [
+            "2026-01-01",
+            "2026-01-01T10:00:00Z",
+            "2026-1-1 9:30:00.5 +1:00",
+            "2026-01-01t10:00:00-05",
+            "2026-01-01  10:00:00.",
+        ] {
+            assert_eq!(value(text), NodeValue::Date(text.into()), "{text}");
+        }
+        for text in [
+            "2026-01-01 book me a slot",
+            "2026-1-1",
+            "2026-01-01T",
+            "2026-01-01T10:00",
+            "2026-01-01 10:00:00 o'clock",
+            "2026-01-01T10:00:00Z!",
+            "2026-01-01T10:00:00+1:0",
+            "2026-01-0é",
+        ] {
+            assert_eq!(json_of(text), json!(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_radix_is_followed_by_its_digits_only() {
+        for text in ["0x-5", "0x+5", "-0x-8000000000000000", "0b12", "0o8", "-0x", "0xg"] {
+            assert_eq!(json_of(text), json!(text), "{text}");
+        }
+        assert_eq!(json_of("-0x1F"), json!(-31));
+        assert_eq!(json_of("0x8000000000000000"), json!(9_223_372_036_854_775_808.0));
+        assert_eq!(json_of("-0x8000000000000000"), json!(-9_223_372_036_854_775_808.0));
     }
 
     #[test]
