@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::http::{self, Reply};
 use crate::key::Key;
 use crate::protocol::{Assembler, Form, Protocol};
-use crate::wire::Delta;
+use crate::wire::{Delta, WireError};
 use crate::{ModelSpec, Options};
 
 /// A model of a provider, called over HTTP.
@@ -63,7 +63,7 @@ impl Model for Provider {
         let attempt = || async {
             let _permit = self.permit().await;
             let answer = self.in_time(limit, self.fetch(&request)).await?;
-            self.protocol.read(&answer).map_err(|error| error.of_model(&self.name))
+            self.read(&answer)
         };
         self.repeating(&call.turn, attempt).await.map_err(|error| self.without_key(error))
     }
@@ -110,7 +110,7 @@ impl Provider {
         if reply.is_json() {
             // The server does not stream; its whole answer will do.
             let answer = self.in_time(timeouts.response, self.text(reply)).await?;
-            let response = self.protocol.read(&answer).map_err(|error| error.of_model(&self.name))?;
+            let response = self.read(&answer)?;
             return Ok(stream::once(async { Ok(ModelChunk::Done(response)) }).boxed());
         }
         let reading = Reading {
@@ -144,9 +144,10 @@ impl Provider {
         }
         let asked = reply.retry_after_ms(connection.clock.as_ref());
         // What the provider says is a help; that it says no is certain.
-        let body = reply.text().await.unwrap_or_default();
+        // The key goes before anything is cut off, since half of a key would not be found any more.
+        let body = self.answer_without_key(reply.text().await.unwrap_or_default());
         if status == 401 && connection.key.is_none() {
-            let variable = self.spec.api().key_variables().join(" or ");
+            let variable = self.spec.key_hint();
             return Err(ModelError::MissingKey { model: self.name.clone(), variable });
         }
         let mut error = self.protocol.read_error(status, &body).of_model(&self.name);
@@ -158,10 +159,27 @@ impl Provider {
 
     async fn text(&self, reply: Reply) -> Result<String, ModelError> {
         let text = reply.text().await.map_err(|fault| self.fault(fault))?;
-        Ok(match &self.connection.key {
+        Ok(self.answer_without_key(text))
+    }
+
+    fn read(&self, answer: &str) -> Result<ModelResponse, ModelError> {
+        self.clean(self.protocol.read(answer))
+    }
+
+    /// What was read, without the key.
+    fn clean(&self, read: Result<ModelResponse, WireError>) -> Result<ModelResponse, ModelError> {
+        let mut response = read.map_err(|error| error.of_model(&self.name))?;
+        if let Some(key) = &self.connection.key {
+            key.remove_from_response(&mut response);
+        }
+        Ok(response)
+    }
+
+    fn answer_without_key(&self, text: String) -> String {
+        match &self.connection.key {
             Some(key) => key.remove_from_answer(text),
             None => text,
-        })
+        }
     }
 
     async fn in_time<T>(
@@ -252,10 +270,7 @@ impl Reading<'_> {
                 None => true,
                 Some(Err(fault)) => return Err(provider.fault(fault)),
                 Some(Ok(data)) => {
-                    let data = match &provider.connection.key {
-                        Some(key) => key.remove_from_answer(data),
-                        None => data,
-                    };
+                    let data = provider.answer_without_key(data);
                     let said = assembler.push(&data).map_err(|error| error.of_model(&provider.name))?;
                     self.ready.extend(said.into_iter().map(|delta| match delta {
                         Delta::Text(text) => ModelChunk::Text(text),
@@ -265,7 +280,7 @@ impl Reading<'_> {
                 }
             };
             if is_last && let Some(assembler) = self.assembler.take() {
-                let response = assembler.finish().map_err(|error| error.of_model(&provider.name))?;
+                let response = provider.clean(assembler.finish())?;
                 self.ready.push_back(ModelChunk::Done(response));
             }
         }

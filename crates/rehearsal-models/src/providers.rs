@@ -156,11 +156,14 @@ impl Providers {
                 "only this machine may be talked to, and {base_url} is elsewhere"
             )));
         }
-        let key = Key::find(spec.api(), environment).map_err(unsupported)?;
+        let key = if spec.may_be_sent_key(environment) {
+            Key::find(spec.api(), environment).map_err(unsupported)?
+        } else {
+            None
+        };
         let needs_key = spec.api() != Api::OpenAiCompatible && !is_near;
         if key.is_none() && needs_key {
-            let variable = spec.api().key_variables().join(" or ");
-            return Err(ModelError::MissingKey { model: name, variable });
+            return Err(ModelError::MissingKey { model: name, variable: spec.key_hint() });
         }
         let connection = Connection {
             client: self.client(is_near).map_err(unsupported)?,

@@ -6,6 +6,11 @@ use std::str::FromStr;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
+use crate::Environment;
+
+/// The environment variable with the address of the compatible server that may be sent the key.
+const KEY_ADDRESS_VARIABLE: &str = "OPENAI_COMPATIBLE_BASE_URL";
+
 /// A model by its API and name.
 ///
 /// | written | meant |
@@ -16,7 +21,9 @@ use serde::{Deserialize, Serialize};
 /// | `openai-compatible:qwen2.5:7b@http://127.0.0.1:8080/v1` | a model of any server that is compatible with OpenAI's chat completions, at the address up to and without `/chat/completions` |
 ///
 /// Only the last form has an address. Those of the other three can be changed in the environment (see
-/// [`Api::base_url_variable`]), where no file that somebody sends you can make a key go somewhere else.
+/// [`Api::base_url_variable`]), where no file that somebody sends you can make a key go somewhere else. For the
+/// same reason a compatible server is sent the key in `OPENAI_COMPATIBLE_API_KEY` only if the environment variable
+/// `OPENAI_COMPATIBLE_BASE_URL` holds an address with the same scheme, host and port; other servers get none.
 ///
 /// ```
 /// use rehearsal_models::{Api, ModelSpec};
@@ -69,7 +76,8 @@ impl Api {
     pub fn key_variables(self) -> &'static [&'static str] {
         match self {
             Self::OpenAi => &["OPENAI_API_KEY"],
-            // Its own variable: an address in a scenario must not be sent the key for OpenAI.
+            // Its own variable: an address in a scenario must not be sent the key for OpenAI. Nor is this one sent
+            // to any address that a scenario names; see `ModelSpec::may_be_sent_key`.
             Self::OpenAiCompatible => &["OPENAI_COMPATIBLE_API_KEY"],
             Self::Anthropic => &["ANTHROPIC_API_KEY"],
             Self::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
@@ -110,6 +118,28 @@ impl ModelSpec {
     /// The address, for a compatible server.
     pub fn base_url(&self) -> Option<&str> {
         self.base_url.as_deref()
+    }
+
+    /// Whether the key in the environment is meant for the address: one that the spec names must be named in the
+    /// environment too, or a scenario could have the key sent anywhere.
+    pub(crate) fn may_be_sent_key(&self, environment: Environment<'_>) -> bool {
+        let Some(url) = &self.base_url else { return true };
+        let named = environment(KEY_ADDRESS_VARIABLE).unwrap_or_default();
+        match (Url::parse(url), Url::parse(named.trim())) {
+            (Ok(url), Ok(named)) => url.origin() == named.origin(),
+            _ => false,
+        }
+    }
+
+    /// What to set in the environment for a key to be sent.
+    pub(crate) fn key_hint(&self) -> String {
+        let variables = self.api.key_variables().join(" or ");
+        match self.base_url {
+            Some(_) => {
+                format!("{variables}, and {KEY_ADDRESS_VARIABLE} to the address that it may be sent to")
+            }
+            None => variables,
+        }
     }
 }
 

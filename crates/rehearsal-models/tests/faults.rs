@@ -453,6 +453,32 @@ async fn a_key_that_a_server_repeats_is_removed() {
     }
 }
 
+/// A key in two pieces, in JSON's other letters, or where a long text is cut is a key all the same.
+#[tokio::test]
+async fn a_key_is_found_however_it_is_repeated() {
+    for api in ALL {
+        let escaped = format!("\\u0073{}", &KEY[1..]);
+        let page = format!("{}{KEY}", ".".repeat(490));
+        let object = json!({"error": {"details": page}});
+        let hidden = object.to_string().replace(KEY, &escaped);
+        for body in [page.clone(), object.to_string(), hidden] {
+            let server = Server::answering(vec![Answer::json(400, &body)]).await;
+            let error = provider(api, &server).respond(&call("hi")).await.unwrap_err();
+            assert!(!error.to_string().contains("k-test"), "{error}");
+        }
+
+        let whole = body(api, &format!("key {KEY}")).to_string().replace(KEY, &escaped);
+        let (first, second) = KEY.split_at(9);
+        // The pieces of a stream are words, so that a key with a space in it comes in two.
+        let stream = good_stream(api, &format!("{first} {second}")).replace(&format!("{first} "), first);
+        let server = Server::answering(vec![Answer::json(200, whole), Answer::stream(&stream)]).await;
+        let provider = provider(api, &server);
+        assert_eq!(provider.respond(&call("hi")).await.unwrap().content.text(), "key [key removed]");
+        let (_, response) = read_stream(&provider, &call("hi")).await.unwrap();
+        assert_eq!(response.content.text(), "[key removed]", "{stream}");
+    }
+}
+
 #[tokio::test]
 async fn a_local_server_needs_no_key_and_one_that_does_says_which() {
     let server = Server::answering(vec![good(Api::OpenAi, "hello"), Answer::json(401, "{}")]).await;
@@ -463,7 +489,9 @@ async fn a_local_server_needs_no_key_and_one_that_does_says_which() {
     assert_eq!(log[0].path, "/v1/chat/completions");
     assert_eq!(log[0].header("authorization"), None);
     let error = provider.respond(&call("hi")).await.unwrap_err().to_string();
-    assert!(error.ends_with("hint: set the environment variable OPENAI_COMPATIBLE_API_KEY"), "{error}");
+    let hint =
+        "hint: set the environment variable OPENAI_COMPATIBLE_API_KEY, and OPENAI_COMPATIBLE_BASE_URL to";
+    assert!(error.contains(hint), "{error}");
 }
 
 #[tokio::test]
@@ -473,6 +501,33 @@ async fn the_key_for_openai_goes_to_no_other_address() {
     let environment = |name: &str| (name != "OPENAI_COMPATIBLE_API_KEY").then(|| KEY.to_owned());
     Providers::new(options()).connect(&spec, &environment).unwrap().respond(&call("hi")).await.unwrap();
     assert!(!format!("{:?}", server.log()).contains(KEY));
+}
+
+/// A scenario names the address; whether the key may go there, only the environment can say.
+#[tokio::test]
+async fn a_compatible_server_is_sent_the_key_only_where_the_environment_names_it() {
+    let server = Server::answering(vec![good(Api::OpenAi, "hello")]).await;
+    let spec: ModelSpec = format!("openai-compatible:qwen@{}/v1", server.url()).parse().unwrap();
+    let cases = [
+        (Some(format!("{}/", server.url())), true),
+        (Some(format!(" {}/v2 ", server.url())), true),
+        (Some(server.url().replace("http:", "https:")), false),
+        (Some(server.url().replace("127.0.0.1", "127.0.0.2")), false),
+        (Some("http://127.0.0.1:1/v1".to_owned()), false),
+        (Some("not an address".to_owned()), false),
+        (None, false),
+    ];
+    for (named, is_sent) in cases {
+        let environment = |name: &str| match name {
+            "OPENAI_COMPATIBLE_API_KEY" => Some(KEY.to_owned()),
+            "OPENAI_COMPATIBLE_BASE_URL" => named.clone(),
+            _ => None,
+        };
+        let provider = Providers::new(options()).connect(&spec, &environment).unwrap();
+        provider.respond(&call("hi")).await.unwrap();
+        let sent = server.log().pop().unwrap();
+        assert_eq!(sent.header("authorization").is_some(), is_sent, "{named:?}");
+    }
 }
 
 #[tokio::test]

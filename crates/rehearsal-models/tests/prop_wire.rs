@@ -128,7 +128,10 @@ fn model_contents(api: Api) -> impl Strategy<Value = Content> {
 fn setups(api: Api) -> impl Strategy<Value = ModelSetup> {
     let tools =
         prop::collection::vec(("[a-z_]{1,8}", "\\PC{0,12}", objects(), prop::option::of(objects())), 0..3);
-    let schema = prop::option::of(objects().prop_map(|object| Arc::new(Value::Object(object))));
+    let schema = prop::option::of(objects().prop_map(move |object| {
+        // Messages take a part of JSON Schema only; the rest is changed on the way.
+        Arc::new(if api == Api::Anthropic { closed_schema(&object) } else { Value::Object(object) })
+    }));
     ("[a-z0-9-]{1,10}", prop::option::of(texts()), tools, schema, settings(api)).prop_map(
         move |(model, system, tools, output_schema, settings)| {
             let tools = tools.into_iter().map(|(name, description, parameters, output)| {
@@ -143,6 +146,17 @@ fn setups(api: Api) -> impl Strategy<Value = ModelSetup> {
             ModelSetup { model, system, tools: tools.collect(), output_schema, settings }
         },
     )
+}
+
+/// A schema of an object with these members.
+fn closed_schema(object: &Map<String, Value>) -> Value {
+    let members = object.iter().map(|(name, value)| {
+        let schema = if value.is_array() { json!({"type": "array"}) } else { json!({"const": value}) };
+        let schema = value.as_object().map_or(schema, closed_schema);
+        (name.clone(), schema)
+    });
+    let properties: Map<String, Value> = members.collect();
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
 fn settings(api: Api) -> impl Strategy<Value = Settings> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rehearsal_core::{
     Blob, Content, FinishReason, FunctionResponse, ModelRequest, ModelSetup, Part, PartData, Role, Settings,
 };
-use rehearsal_models::wire::SseEvent;
 use rehearsal_models::wire::openai::{self, Dialect};
+use rehearsal_models::wire::{Envelope, SseEvent, WireError};
 use serde_json::{Map, Value, json};
 
 use crate::support::api::{ALL, Api};
@@ -239,4 +239,146 @@ fn failed_tools_are_marked() {
     let block: &Value = &written["messages"][0]["content"][0];
     assert_eq!(block["is_error"], true);
     assert_eq!(block["content"], r#"{"error":{"type":"Oops","message":"no"}}"#);
+}
+
+/// An answer without words stays in the history, but these APIs refuse to be shown it.
+#[test]
+fn empty_contents_are_left_out_of_requests() {
+    let empty = || Content::new(Role::Model, Vec::new());
+    let blank = Content::new(Role::Model, vec![Part::text(""), Part::default()]);
+    let half = Content::new(Role::Model, vec![Part::text(""), Part::text("yes")]);
+    let contents = || vec![Content::user("hi"), empty(), blank.clone(), half.clone()];
+    let written = Api::Gemini.write_request(&request(ModelSetup::default(), contents())).unwrap();
+    assert_eq!(
+        written["contents"],
+        json!([{"role": "user", "parts": [{"text": "hi"}]}, {"role": "model", "parts": [{"text": "yes"}]}])
+    );
+    let written = Api::Anthropic.write_request(&request(ModelSetup::default(), contents())).unwrap();
+    assert_eq!(
+        written["messages"],
+        json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}])
+    );
+    let signed = Part { thought_signature: Some("c2ln".into()), ..Part::text("") };
+    let contents = vec![Content::new(Role::Model, vec![signed])];
+    let written = Api::Gemini.write_request(&request(ModelSetup::default(), contents)).unwrap();
+    assert_eq!(written["contents"][0]["parts"], json!([{"text": "", "thoughtSignature": "c2ln"}]));
+}
+
+/// The bounds of a schema are no reason to refuse the request.
+#[test]
+fn a_schema_with_bounds_is_sent_in_words_that_anthropic_takes() {
+    let score = json!({"type": "number", "minimum": 0, "maximum": 1});
+    let schema = json!({"type": "object", "properties": {"score": score}});
+    let setup = ModelSetup { output_schema: Some(Arc::new(schema)), ..ModelSetup::default() };
+    let written = Api::Anthropic.write_request(&request(setup, vec![Content::user("hi")])).unwrap();
+    assert_eq!(
+        written["output_config"]["format"]["schema"],
+        json!({"type": "object", "additionalProperties": false, "properties": {
+            "score": {"type": "number", "description": "{minimum: 0, maximum: 1}"}}})
+    );
+}
+
+/// Counts that cannot be true are no reason to stop.
+#[test]
+fn absurd_token_counts_are_not_added_beyond_the_largest() {
+    let most = u64::MAX;
+    let usage =
+        json!({"input_tokens": most, "cache_read_input_tokens": most, "cache_creation_input_tokens": most});
+    let body = json!({"content": [], "usage": usage}).to_string();
+    assert_eq!(Api::Anthropic.read_response(&body).unwrap().usage.unwrap().input, most);
+    let usage = json!({"promptTokenCount": most, "toolUsePromptTokenCount": most,
+        "candidatesTokenCount": most, "thoughtsTokenCount": most});
+    let body = json!({"candidates": [{"finishReason": "STOP"}], "usageMetadata": usage}).to_string();
+    let response = Api::Gemini.read_response(&body).unwrap();
+    assert_eq!((response.usage.unwrap().input, response.usage.unwrap().output), (most, most));
+    for api in ALL {
+        assert!(api.write_response(&response, &Envelope::default()).is_ok());
+    }
+}
+
+/// Servers disagree on how the pieces of calls are told apart.
+#[test]
+fn streamed_calls_are_told_apart_by_number_and_id() {
+    let check = |pieces: &[Value], expected: &[(&str, Value)]| {
+        let event = |choice: Value| SseEvent::data(json!({"choices": [choice]}).to_string()).to_string();
+        let mut stream: String =
+            pieces.iter().map(|piece| event(json!({"index": 0, "delta": {"tool_calls": [piece]}}))).collect();
+        stream += &event(json!({"index": 0, "delta": {}, "finish_reason": "tool_calls"}));
+        stream += &SseEvent::data("[DONE]").to_string();
+        let response = Api::OpenAi.assemble(&[stream.as_bytes()]).unwrap().core;
+        let calls: Vec<_> = response.content.calls().collect();
+        let calls: Vec<_> = calls
+            .iter()
+            .map(|call| (call.id.as_ref().unwrap().to_string(), Value::Object(call.args.clone())))
+            .collect();
+        let expected: Vec<_> = expected.iter().map(|(id, args)| ((*id).to_owned(), args.clone())).collect();
+        assert_eq!(calls, expected);
+    };
+    let one = json!({"n": 1});
+    let two = json!({"n": 2});
+    let both = [("a", one.clone()), ("b", two.clone())];
+    let function = |arguments: &str| json!({"name": "f", "arguments": arguments});
+    // All with the number 0.
+    check(
+        &[
+            json!({"index": 0, "id": "a", "function": function("{\"n\":")}),
+            json!({"index": 0, "function": {"arguments": "1}"}}),
+            json!({"index": 0, "id": "b", "function": function("{\"n\":")}),
+            json!({"index": 0, "id": "", "function": {"arguments": "2}"}}),
+        ],
+        &both,
+    );
+    // Without numbers, and with the id in every piece.
+    check(
+        &[
+            json!({"id": "a", "function": function("{\"n\":")}),
+            json!({"id": "a", "function": {"arguments": "1}"}}),
+            json!({"id": "b", "function": function("{\"n\":")}),
+            json!({"id": "b", "function": {"arguments": "2}"}}),
+        ],
+        &both,
+    );
+    // By number, one within the other, and a number that has no next.
+    check(
+        &[
+            json!({"index": u64::MAX, "id": "b", "function": function("{\"n\":")}),
+            json!({"index": 0, "id": "a", "function": function("{\"n\":1}")}),
+            json!({"index": u64::MAX, "id": "b", "function": {"arguments": "2}"}}),
+            json!({"id": "c", "function": function("{}")}),
+        ],
+        &[("a", one), ("b", two), ("c", json!({}))],
+    );
+}
+
+/// Gateways report errors with status 200, beside or inside of what the model said before.
+#[test]
+fn errors_inside_of_answers_are_errors() {
+    let message = json!({"role": "assistant", "content": "half"});
+    let error = json!({"message": "slow down", "code": 429});
+    let check = |body: Value, expected: (u16, &str)| {
+        let stream = SseEvent::data(body.to_string()).to_string();
+        let whole = Api::OpenAi.read_response(&body.to_string()).unwrap_err();
+        assert_eq!(Api::OpenAi.assemble(&[stream.as_bytes()]).unwrap_err(), whole);
+        let WireError::Reported { status, message, .. } = whole else { panic!("{whole}") };
+        assert_eq!((status, message.as_str()), expected);
+    };
+    check(json!({"error": error, "choices": []}), (429, "slow down"));
+    check(json!({"choices": [{"message": message, "error": error}]}), (429, "slow down"));
+    check(
+        json!({"choices": [{"message": message, "finish_reason": "error"}], "error": null}),
+        (500, "the answer ended with an error that the provider does not describe"),
+    );
+    for blank in [json!(null), json!(""), json!({}), json!(false)] {
+        let body = json!({"choices": [{"message": message, "finish_reason": "stop"}], "error": blank});
+        assert_eq!(Api::OpenAi.read_response(&body.to_string()).unwrap().content.text(), "half");
+    }
+}
+
+#[test]
+fn arguments_that_the_token_limit_cut_off_are_said_to_be() {
+    let call = json!({"id": "c", "type": "function", "function": {"name": "pay", "arguments": "{\"amo"}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "length"}]});
+    let error = Api::OpenAi.read_response(&body.to_string()).unwrap_err().to_string();
+    assert!(error.contains("cut off at the token limit") && error.contains("`pay`"), "{error}");
 }

@@ -6,7 +6,8 @@
 //!   The API refuses thoughts that it did not sign, so thoughts without a signature are left out of requests.
 //! - A result is written as JSON text. Text that is not a JSON object is read as `{"result": text}`, or as
 //!   `{"error": text}` where the result says that it is an error.
-//! - Structured output is `output_config.format`.
+//! - Structured output is `output_config.format`. The API knows a part of JSON Schema and refuses the rest: bounds
+//!   such as `minimum` are moved into descriptions, and objects are closed.
 //! - Sampling settings make a request one for an [older version](SAMPLING_VERSION) of the API, which still has
 //!   them.
 //! - The API has no seed, and insists on a longest answer: [`DEFAULT_MAX_TOKENS`] where none is set.
@@ -16,6 +17,7 @@ mod block;
 mod error;
 mod request;
 mod response;
+mod schema;
 mod stream;
 
 pub use block::{

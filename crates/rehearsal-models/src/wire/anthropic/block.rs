@@ -299,13 +299,11 @@ pub(super) fn blocks_of(content: &Content, ids: &mut CallIds) -> Result<Vec<Bloc
     let (results, others): (Vec<&Part>, Vec<&Part>) =
         content.parts.iter().partition(|part| matches!(part.data, PartData::FunctionResponse(_)));
     let mut blocks = Vec::with_capacity(content.parts.len());
-    for part in results.into_iter().chain(others) {
+    for part in results.into_iter().chain(others).filter(|part| **part != Part::default()) {
         blocks.extend(Block::from_core(part, ids)?);
     }
-    if blocks.len() > 1 {
-        // The API refuses empty texts.
-        blocks.retain(|block| !matches!(block, Block::Text(text) if text.text.is_empty()));
-    }
+    // The API refuses empty texts.
+    blocks.retain(|block| !matches!(block, Block::Text(text) if text.text.is_empty()));
     Ok(blocks)
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 
 use super::block::{Block, BlockList, blocks_of, parts_of};
+use super::schema::acceptable;
 use crate::wire::call_ids::{CallIds, ToolNames};
 use crate::wire::tagged::tagged;
 use crate::wire::{Field, WireError, extra, parse};
@@ -277,7 +278,7 @@ impl Request {
 }
 
 impl Message {
-    /// A content, written; nothing where only unsigned thoughts were in it.
+    /// A content, written; nothing where only unsigned thoughts and empty texts were in it.
     fn from_core(content: &Content, ids: &mut CallIds) -> Result<Option<Self>, WireError> {
         let role = match &content.role {
             Some(Role::Model) => "assistant",
@@ -348,7 +349,7 @@ impl ToolChoice {
 
 impl OutputConfig {
     fn from_core(schema: &Value) -> Self {
-        let format = Format::JsonSchema(JsonSchemaFormat { schema: schema.clone(), extra: Map::new() });
+        let format = Format::JsonSchema(JsonSchemaFormat { schema: acceptable(schema), extra: Map::new() });
         Self { format: format.into(), extra: Map::new() }
     }
 }

@@ -143,7 +143,9 @@ impl Usage {
         let thoughts =
             self.output_tokens_details.value().map_or(0, |details| count(&details.thinking_tokens));
         rehearsal_core::Usage {
-            input: count(&self.input_tokens) + cached + count(&self.cache_creation_input_tokens),
+            input: count(&self.input_tokens)
+                .saturating_add(cached)
+                .saturating_add(count(&self.cache_creation_input_tokens)),
             output: count(&self.output_tokens),
             cached,
             thoughts,

@@ -143,9 +143,23 @@ impl Content {
         let parts: Vec<_> = content.parts.iter().map(Part::from_core).collect();
         Ok(Self { role: role.map(ToOwned::to_owned).into(), parts: parts.into(), extra: Map::new() })
     }
+
+    /// The content as a request may hold it; nothing where nothing is left. The API refuses parts and contents
+    /// that are empty, such as what a model says that has nothing to say.
+    pub(super) fn without_empty_parts(mut self) -> Option<Self> {
+        let parts = self.parts.value_mut()?;
+        parts.retain(|part| !part.is_empty());
+        (!parts.is_empty()).then_some(self)
+    }
 }
 
 impl Part {
+    /// Whether it says nothing. A signature counts as something: it may come with a text that is empty.
+    fn is_empty(&self) -> bool {
+        let nothing = Self { thought: self.thought, ..Self::default() };
+        *self == nothing || *self == Self { text: "".into(), ..nothing }
+    }
+
     pub(super) fn to_core(&self) -> Result<rehearsal_core::Part, WireError> {
         let mut data = Vec::new();
         data.extend(self.text.value().cloned().map(PartData::Text));

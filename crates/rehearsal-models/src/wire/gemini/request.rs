@@ -150,14 +150,17 @@ impl Request {
     pub fn from_core(request: &ModelRequest) -> Result<Self, WireError> {
         let setup = &request.setup;
         let settings = &setup.settings;
-        let contents = request.contents.iter().map(|content| Content::from_core(content));
+        let mut contents = Vec::with_capacity(request.contents.len());
+        for content in &request.contents {
+            contents.extend(Content::from_core(content)?.without_empty_parts());
+        }
         let declarations: Vec<_> =
             setup.tools.iter().map(|tool| FunctionDeclaration::from_core(tool)).collect();
         let tools = vec![Tool { function_declarations: declarations.into(), extra: Map::new() }];
         let generation = GenerationConfig::from_core(setup)?;
         let written = Self {
             system_instruction: setup.system.as_deref().map(instruction).into(),
-            contents: contents.collect::<Result<_, _>>()?,
+            contents,
             tools: if setup.tools.is_empty() { Field::Missing } else { tools.into() },
             tool_config: settings.tool_choice.as_ref().map(ToolConfig::from_core).into(),
             generation_config: if generation == GenerationConfig::default() {

@@ -178,8 +178,8 @@ impl UsageMetadata {
         let count = |field: &Field<u64>| field.value().copied().unwrap_or(0);
         let thoughts = count(&self.thoughts_token_count);
         rehearsal_core::Usage {
-            input: count(&self.prompt_token_count) + count(&self.tool_use_prompt_token_count),
-            output: count(&self.candidates_token_count) + thoughts,
+            input: count(&self.prompt_token_count).saturating_add(count(&self.tool_use_prompt_token_count)),
+            output: count(&self.candidates_token_count).saturating_add(thoughts),
             cached: count(&self.cached_content_token_count),
             thoughts,
         }
@@ -190,7 +190,7 @@ impl UsageMetadata {
         Self {
             prompt_token_count: usage.input.into(),
             candidates_token_count: usage.output.saturating_sub(usage.thoughts).into(),
-            total_token_count: (usage.input + usage.output).into(),
+            total_token_count: usage.input.saturating_add(usage.output).into(),
             cached_content_token_count: some(usage.cached),
             thoughts_token_count: some(usage.thoughts),
             ..Self::default()

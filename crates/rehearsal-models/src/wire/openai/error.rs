@@ -26,9 +26,25 @@ pub fn write_error(status: u16, message: &str) -> Value {
 }
 
 /// Reads an error that came where a response, or a piece of one, was expected. Some servers answer so with
-/// status 200.
-pub(super) fn error_in(body: &Value) -> Option<WireError> {
-    let error = body.get("error").filter(|error| !error.is_null())?;
+/// status 200, and some of them put the error beside or into what the model said before it.
+pub(super) fn error_in_answer(body: &Value) -> Option<WireError> {
+    if let Some(error) = error_in(body) {
+        return Some(error);
+    }
+    let choice = body.get("choices")?.get(0)?;
+    if let Some(error) = error_in(choice) {
+        return Some(error);
+    }
+    let failed = choice.get("finish_reason").and_then(Value::as_str) == Some("error");
+    failed.then(|| WireError::Reported {
+        status: 500,
+        message: "the answer ended with an error that the provider does not describe".to_owned(),
+        retry_after_ms: None,
+    })
+}
+
+fn error_in(body: &Value) -> Option<WireError> {
+    let error = body.get("error").filter(|error| !is_blank(error))?;
     let code = error.get("code").and_then(|code| match code {
         Value::String(text) => text.parse().ok(),
         code => code.as_u64(),
@@ -36,6 +52,16 @@ pub(super) fn error_in(body: &Value) -> Option<WireError> {
     let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
     let message = message_of(error).unwrap_or_else(|| shorten(&error.to_string(), 500));
     Some(WireError::Reported { status: status.unwrap_or(500), message, retry_after_ms: None })
+}
+
+/// Some servers write an error that says nothing where there is none.
+fn is_blank(error: &Value) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
 }
 
 fn message_of(error: &Value) -> Option<String> {

@@ -6,7 +6,7 @@ use rehearsal_core::{Content, FinishReason, ModelResponse, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-use super::error::error_in;
+use super::error::error_in_answer;
 use super::message::{Message, is_refusal, model_message};
 use crate::wire::{Envelope, Field, WireError, call_ids, parse};
 
@@ -103,9 +103,9 @@ impl Response {
     /// It is not JSON, not an answer, or reports an error.
     pub fn parse(text: &str) -> Result<Self, WireError> {
         let body: Value = parse("the answer is not JSON", text)?;
-        match error_in(&body) {
-            Some(error) if body.get("choices").is_none() => Err(error),
-            _ => parse("the answer is not a chat completion", text),
+        match error_in_answer(&body) {
+            Some(error) => Err(error),
+            None => parse("the answer is not a chat completion", text),
         }
     }
 
@@ -115,7 +115,13 @@ impl Response {
     /// There is no answer in it, or a call's arguments are not JSON.
     pub fn to_core(&self) -> Result<ModelResponse, WireError> {
         let choice = self.choices.first().ok_or_else(|| WireError::malformed("the answer has no choices"))?;
-        let content = Content::new(Role::Model, choice.message.model_parts()?);
+        let parts = choice.message.model_parts().map_err(|error| match error {
+            WireError::Malformed { why } if choice.finish_reason.text() == Some("length") => {
+                WireError::malformed(format!("the answer was cut off at the token limit: {why}"))
+            }
+            error => error,
+        })?;
+        let content = Content::new(Role::Model, parts);
         let finish = choice.finish_reason.text().map(|reason| read_finish(reason, &content));
         Ok(ModelResponse {
             content: Arc::new(content),
@@ -162,7 +168,7 @@ impl Usage {
         Self {
             prompt_tokens: usage.input,
             completion_tokens: usage.output,
-            total_tokens: (usage.input + usage.output).into(),
+            total_tokens: usage.input.saturating_add(usage.output).into(),
             prompt_tokens_details: PromptDetails { cached_tokens: usage.cached.into(), extra: Map::new() }
                 .into(),
             completion_tokens_details: CompletionDetails {

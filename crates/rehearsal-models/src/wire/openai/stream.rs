@@ -1,11 +1,9 @@
 //! Answers that come in pieces.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-use super::error::error_in;
+use super::error::error_in_answer;
 use super::message::{FunctionText, MessageContent, ToolCall};
 use super::response::{Choice, Response, Usage};
 use crate::wire::{Delta, Field, SseEvent, WireError, parse, sse};
@@ -133,8 +131,10 @@ pub struct Assembler {
     text: Option<String>,
     reasoning: Option<String>,
     refusal: Option<String>,
-    calls: BTreeMap<u64, ToolCall>,
-    last_call: u64,
+    /// The calls with their numbers, in the order in which they began.
+    calls: Vec<(u64, ToolCall)>,
+    /// The place of the call that the last piece belonged to.
+    last_call: usize,
     is_done: bool,
 }
 
@@ -152,7 +152,7 @@ impl Assembler {
             return Ok(Vec::new());
         }
         let body: Value = parse("a piece of the stream is not JSON", data)?;
-        if let Some(error) = error_in(&body) {
+        if let Some(error) = error_in_answer(&body) {
             return Err(error);
         }
         let chunk: Chunk = serde_json::from_value(body).map_err(|error| {
@@ -182,7 +182,8 @@ impl Assembler {
         message.reasoning_content = self.reasoning.into();
         message.refusal = self.refusal.map_or(Field::Null, Field::Value);
         if !self.calls.is_empty() {
-            message.tool_calls = self.calls.into_values().collect::<Vec<_>>().into();
+            self.calls.sort_by_key(|(number, _)| *number);
+            message.tool_calls = self.calls.into_iter().map(|(_, call)| call).collect::<Vec<_>>().into();
         }
         self.response.object = "chat.completion".into();
         self.response.choices = vec![self.choice];
@@ -236,15 +237,32 @@ impl Assembler {
         Ok(())
     }
 
-    fn take_call(&mut self, delta: ToolCallDelta) -> Result<(), WireError> {
-        let index = match delta.index.value() {
-            Some(index) => *index,
-            // Without a number, an id begins a call and anything else continues the last one.
-            None if self.calls.is_empty() => 0,
-            None => self.last_call + u64::from(delta.id.text().is_some()),
+    /// The place of the call that a piece belongs to, which is a new one where the piece begins a call.
+    fn place_of(&mut self, delta: &ToolCallDelta) -> usize {
+        let id = delta.id.text();
+        // Some servers give every call the number 0, and some repeat the id in every piece.
+        let fits = |call: &ToolCall| id.is_none() || call.id.text().is_none() || call.id.text() == id;
+        let last = self.calls.get(self.last_call);
+        let (number, known) = match delta.index.value() {
+            Some(index) => {
+                (*index, self.calls.iter().rposition(|(number, call)| number == index && fits(call)))
+            }
+            // Without a number, another id begins a call and anything else continues the last one.
+            None => {
+                let continues = last.is_some_and(|(_, call)| id.is_none() || call.id.text() == id);
+                let number = last.map_or(0, |(number, _)| number.saturating_add(1));
+                (number, continues.then_some(self.last_call))
+            }
         };
-        self.last_call = index;
-        let call = self.calls.entry(index).or_default();
+        known.unwrap_or_else(|| {
+            self.calls.push((number, ToolCall::default()));
+            self.calls.len() - 1
+        })
+    }
+
+    fn take_call(&mut self, delta: ToolCallDelta) -> Result<(), WireError> {
+        self.last_call = self.place_of(&delta);
+        let (_, call) = &mut self.calls[self.last_call];
         keep_first(&mut call.id, delta.id);
         keep_first(&mut call.kind, delta.kind);
         accumulate(&mut call.extra, delta.extra);
