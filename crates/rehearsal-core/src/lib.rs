@@ -15,6 +15,7 @@ mod result;
 pub mod schema;
 mod state;
 mod transcript;
+mod words;
 
 pub use chance::Chance;
 pub use clock::{Clock, FixedClock, SystemClock, elapsed};
@@ -37,3 +38,4 @@ pub use result::{
 pub use schema::{InvalidSchema, Schema, ToolDeclaration, Violation};
 pub use state::{NotAnObject, Overwrite, SESSION, State, StatePatch, USER, merge_patch};
 pub use transcript::{Line, LineKind, transcript};
+pub use words::edit_distance;

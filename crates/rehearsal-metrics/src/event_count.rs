@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rehearsal_core::{Event, EventBody, Ledger, MetricResult, Yield};
+use rehearsal_core::{Event, EventBody, Ledger, MetricResult, Yield, edit_distance};
 
 use crate::metric::nothing_to_read;
 use crate::{Assessment, Metric};
@@ -101,8 +101,11 @@ impl EventCountMetric {
 
     fn problem(&self) -> Option<String> {
         if !KINDS.contains(&&*self.kind) {
-            let nearest =
-                KINDS.iter().min_by_key(|known| distance(known, &self.kind)).copied().unwrap_or_default();
+            let nearest = KINDS
+                .iter()
+                .min_by_key(|known| edit_distance(known, &self.kind.to_lowercase()))
+                .copied()
+                .unwrap_or_default();
             let known = KINDS.join("`, `");
             return Some(format!(
                 "there are no events of type `{}`; did you mean `{nearest}`? Known types: `{known}`",
@@ -207,22 +210,6 @@ fn concerns(body: &EventBody, name: &str) -> bool {
         EventBody::Yield(Yield::Tools { calls }) => calls.iter().any(|call| *call.tool == *name),
         _ => false,
     }
-}
-
-/// How many letters have to be added, removed or changed to make one word the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

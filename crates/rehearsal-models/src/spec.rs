@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rehearsal_core::edit_distance;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
@@ -309,23 +310,8 @@ fn nearest_api(word: &str) -> Option<&'static str> {
     if let Some((_, api)) = other_names.iter().find(|(name, _)| *name == word) {
         return Some(api.word());
     }
-    let distances = Api::ALL.iter().map(|api| (distance(&word, api.word()), api.word()));
+    let distances = Api::ALL.iter().map(|api| (edit_distance(&word, api.word()), api.word()));
     distances.min().filter(|(distance, known)| *distance * 2 < known.len()).map(|(_, known)| known)
-}
-
-/// How many letters have to be put in, taken out or changed to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.chars().enumerate() {
-            let changed = corner + usize::from(x != y);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

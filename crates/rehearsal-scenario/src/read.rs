@@ -2,6 +2,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use rehearsal_core::edit_distance;
 use serde_json::{Map, Value};
 
 use crate::yaml::{Entry, Node, NodeValue};
@@ -355,23 +356,7 @@ fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let folded = word.to_lowercase().replace(['_', '-'], "");
     let distances =
-        known.map(|other| (distance(&folded, &other.to_lowercase().replace(['_', '-'], "")), other));
+        known.map(|other| (edit_distance(&folded, &other.to_lowercase().replace(['_', '-'], "")), other));
     let (distance, other) = distances.min_by_key(|(distance, _)| *distance)?;
     (distance <= word.chars().count() / 3).then_some(other)
-}
-
-/// How many letters have to be changed, added or removed.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
 }

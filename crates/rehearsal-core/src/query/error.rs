@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::parse::KNOWN;
+use crate::edit_distance;
 
 /// A query that cannot be compiled.
 ///
@@ -113,34 +114,19 @@ fn place_name(place: &str) -> String {
 
 /// The known operator most like `written`, if no more than a third of its letters (but always one) is wrong.
 fn nearest(written: &str) -> Option<&'static str> {
-    let letters = |name: &str| -> Vec<char> { name.to_lowercase().chars().skip(1).collect() };
+    let letters = |name: &str| -> String { name.to_lowercase().chars().skip(1).collect() };
     let typed = letters(written);
     let longest = KNOWN.iter().map(|known| known.len()).max().unwrap_or_default();
     if typed.len() > 2 * longest {
         return None;
     }
-    let allowed = (typed.len() / 3).max(1);
+    let allowed = (typed.chars().count() / 3).max(1);
     KNOWN
         .iter()
-        .map(|known| (edits(&typed, &letters(known)), *known))
+        .map(|known| (edit_distance(&typed, &letters(known)), *known))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, known)| known)
-}
-
-/// The Levenshtein distance, kept one row at a time.
-fn edits(from: &[char], to: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]
