@@ -26,7 +26,7 @@ async fn main() -> ExitCode {
     // What happens goes to standard error as it happens; what came of it goes to standard output at the end.
     let suite = suite.observe(|event| match event {
         SuiteEvent::Started { name, .. } => eprintln!("{name} …"),
-        SuiteEvent::Finished { result, .. } => eprintln!("{} {}", result.name, result.status),
+        SuiteEvent::Finished { run, .. } => eprintln!("{} {}", run.result.name, run.result.status),
         _ => {}
     });
     let run = suite.run().await;

@@ -166,6 +166,14 @@ impl Session {
         self.append_draft(Draft { invocation, decision, ..self.draft(USER, body) })
     }
 
+    /// Keeps something beside the conversation.
+    ///
+    /// # Errors
+    /// The ledger refused it.
+    pub fn note(&mut self, name: &str, data: Value) -> Result<(), RunError> {
+        self.append(ENGINE, EventBody::Note { name: name.into(), data })
+    }
+
     /// Says something to an execution that is about to begin.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! [`check`] reads a file and says all that is wrong with it, each problem with its place and what would be right.
 
 mod file;
+mod notes;
 mod problem;
 mod read;
 pub mod yaml;
@@ -12,5 +13,6 @@ pub use file::{
     MockError, MockWhen, Plugin, SatisfactionMethod, Scenario, Setup, Step, Strategy, TerminationCondition,
     TerminationKind, UserSimulator, check,
 };
+pub use notes::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted, StepView, TurnView};
 pub use problem::{Problem, Severity, Style};
 pub use read::Dialect;

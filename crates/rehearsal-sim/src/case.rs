@@ -10,7 +10,7 @@ use rehearsal_core::{Content, State};
 use rehearsal_metrics::{Metric, MetricRef};
 use serde_json::Value;
 
-use crate::{Bridge, Casting, DefaultBridge, Mock};
+use crate::{Bridge, Casting, DefaultBridge, LoopUser, Mock, StandIn, UserAgent};
 
 /// One thing to run and judge: an agent, who plays its parts, how it begins and ends, and what is asked of it.
 ///
@@ -42,6 +42,7 @@ pub struct Case {
     pub(crate) opening: Opening,
     pub(crate) termination: Termination,
     pub(crate) metrics: Vec<MetricRef>,
+    pub(crate) judgment: Judgment,
     pub(crate) judge: Option<Arc<dyn Model>>,
     pub(crate) judges: BTreeMap<String, Arc<dyn Model>>,
     pub(crate) user_timeout: Duration,
@@ -64,8 +65,18 @@ pub enum Opening {
 /// The user agents of a case. All share one session, so they know what the others asked and answered.
 #[derive(Clone, Debug, Default)]
 pub struct UserAgents {
-    pub(crate) for_loop: Option<AgentRef>,
+    pub(crate) for_loop: Option<Arc<dyn LoopUser>>,
     pub(crate) for_tools: BTreeMap<Arc<str>, AgentRef>,
+}
+
+/// Which metrics have to pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Judgment {
+    /// Every one of them.
+    #[default]
+    AllPass,
+    /// At least one of them. What could not be decided does not count as a pass, nor as an error when another passes.
+    AnyPass,
 }
 
 /// When a case ends before its agent does.
@@ -104,6 +115,7 @@ impl Case {
             opening: Opening::Agent,
             termination: Termination::default(),
             metrics: Vec::new(),
+            judgment: Judgment::AllPass,
             judge: None,
             judges: BTreeMap::new(),
             user_timeout: Duration::from_mins(2),
@@ -151,10 +163,23 @@ impl Case {
         self
     }
 
+    /// The same case with somebody who plays all tools that nobody else is cast for.
+    #[must_use]
+    pub fn stand_in(mut self, stand_in: impl StandIn + 'static) -> Self {
+        self.casting.stand_in(Arc::new(stand_in));
+        self
+    }
+
     /// The same case with a user agent that says the next message when a loop yields.
     #[must_use]
-    pub fn loop_user(mut self, agent: impl Into<AgentRef>) -> Self {
-        self.users.for_loop = Some(agent.into());
+    pub fn loop_user(self, agent: impl Into<AgentRef>) -> Self {
+        self.loop_played_by(UserAgent::new(agent))
+    }
+
+    /// The same case with somebody who plays the user of the loop: says the next message, or ends the case.
+    #[must_use]
+    pub fn loop_played_by(mut self, user: impl LoopUser + 'static) -> Self {
+        self.users.for_loop = Some(Arc::new(user));
         self
     }
 
@@ -233,6 +258,13 @@ impl Case {
     #[must_use]
     pub fn metrics(mut self, metrics: impl IntoIterator<Item = MetricRef>) -> Self {
         self.metrics.extend(metrics);
+        self
+    }
+
+    /// The same case with another rule on which metrics have to pass (all of them unless told).
+    #[must_use]
+    pub fn judgment(mut self, judgment: Judgment) -> Self {
+        self.judgment = judgment;
         self
     }
 

@@ -1,12 +1,13 @@
 //! Casting: who plays each part, and the port that asks them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use rehearsal_agent::{
-    Answer, Model, ModelCall, ModelError, Port, Refusal, Tool, ToolEffect, ToolKind, ToolRef, ToolReply,
-    ask_model, run_tool,
+    Answer, Model, ModelCall, ModelError, Port, Refusal, Tool, ToolAnswer, ToolEffect, ToolKind, ToolRef,
+    ToolReply, ask_model, run_tool,
 };
 use rehearsal_core::{ModelResponse, Player};
 use serde_json::Value;
@@ -30,6 +31,19 @@ use crate::Mock;
 pub struct Casting {
     tools: BTreeMap<Arc<str>, ToolPlayer>,
     models: BTreeMap<Arc<str>, Arc<dyn Model>>,
+    stand_in: Option<Arc<dyn StandIn>>,
+}
+
+/// Plays every tool for which nobody is cast by name, or refuses to.
+///
+/// It is for casts that are written in another form than one mock a tool, such as a file of mocks with conditions.
+#[async_trait]
+pub trait StandIn: Send + Sync + fmt::Debug {
+    /// Answers a call. `own` is the tool the agent was built with.
+    ///
+    /// # Errors
+    /// Nobody is cast for this call; the case ends.
+    async fn play(&self, effect: &ToolEffect, own: &Arc<dyn Tool>) -> Result<Answer<ToolAnswer>, Refusal>;
 }
 
 /// Who plays a tool.
@@ -51,6 +65,11 @@ impl Casting {
     /// Casts a real tool for itself.
     pub fn real_tool(&mut self, tool: ToolRef) {
         self.tools.insert(tool.spec().name().into(), ToolPlayer::Real(tool));
+    }
+
+    /// Casts somebody for all tools that nobody else is cast for.
+    pub fn stand_in(&mut self, stand_in: Arc<dyn StandIn>) {
+        self.stand_in = Some(stand_in);
     }
 
     /// Casts another model for an agent than the one it was built with.
@@ -95,7 +114,10 @@ impl Port for Casting {
             }
             (_, ToolKind::Yielding) => Ok(ToolReply::Later),
             (_, ToolKind::Agent(_)) => Ok(ToolReply::RunAgent),
-            (_, ToolKind::Function) => Err(unmocked_tool(effect)),
+            (_, ToolKind::Function) => match &self.stand_in {
+                Some(stand_in) => stand_in.play(effect, own).await.map(ToolReply::Done),
+                None => Err(unmocked_tool(effect)),
+            },
         }
     }
 }

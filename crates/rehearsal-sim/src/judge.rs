@@ -11,22 +11,25 @@ use serde_json::Value;
 
 use crate::Case;
 
-/// What the metrics of a case found, in their order. A metric that panics is an error of that metric.
+/// What metrics found, in their order. A metric that panics is an error of that metric. `first` is the number of
+/// metrics that were evaluated before.
 pub(crate) async fn evaluate(
     case: &Case,
+    metrics: &[MetricRef],
+    first: usize,
     main: &Ledger,
     judging: &mut Session,
     ask_judges: bool,
 ) -> Vec<(String, MetricResult)> {
     let upto = judging.ledger().events().len();
     let mut running = Vec::new();
-    for (index, metric) in case.metrics.iter().enumerate() {
-        let path = InvocationId::root(format_args!("{index}-{}", metric.name()));
+    for (index, metric) in metrics.iter().enumerate() {
+        let path = InvocationId::root(format_args!("{}-{}", first + index, metric.name()));
         let branch = judging.branch(upto, &path);
         running.push(evaluate_one(case, main, metric, branch, path, ask_judges));
     }
     let mut results = Vec::new();
-    for (metric, (branch, result)) in case.metrics.iter().zip(join_all(running).await) {
+    for (metric, (branch, result)) in metrics.iter().zip(join_all(running).await) {
         let joined = judging.join(branch);
         let result = match joined {
             Ok(()) => result,
@@ -55,19 +58,24 @@ async fn evaluate_one(
     }
     let mut answers = Vec::new();
     for (number, question) in questions.iter().enumerate() {
-        let asked =
-            AssertUnwindSafe(ask(case, question, &mut branch, path.child(number))).catch_unwind().await;
-        match asked {
-            Ok(Ok(answer)) => answers.push(answer),
-            Ok(Err(why)) => return (branch, MetricResult::error(why)),
-            Err(panic) => {
-                let why = format!("the judge panicked: {}", panic_text(&*panic));
-                return (branch, MetricResult::error(why));
-            }
+        match ask_once(case, question, &mut branch, path.child(number)).await {
+            Ok(answer) => answers.push(answer),
+            Err(why) => return (branch, MetricResult::error(why)),
         }
     }
     let result = caught(|| metric.conclude(main, &answers)).unwrap_or_else(|result| result);
     (branch, result)
+}
+
+/// Asks the judge one question; a judge that panics gave no answer.
+pub(crate) async fn ask_once(
+    case: &Case,
+    question: &Question,
+    branch: &mut Session,
+    path: InvocationId,
+) -> Result<Value, String> {
+    let asked = AssertUnwindSafe(ask(case, question, branch, path)).catch_unwind().await;
+    asked.unwrap_or_else(|panic| Err(format!("the judge panicked: {}", panic_text(&*panic))))
 }
 
 async fn ask(

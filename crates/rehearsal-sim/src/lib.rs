@@ -8,6 +8,7 @@ mod case;
 mod casting;
 mod judge;
 mod mock;
+mod scene;
 mod simulation;
 mod suite;
 mod testing;
@@ -16,8 +17,9 @@ mod users;
 pub use bridge::{
     Bridge, BridgeFns, DefaultBridge, OPENING_PROMPT, YieldInfo, default_prompt, last_agent_text,
 };
-pub use case::{Case, Opening, Termination, UserAgents};
-pub use casting::{Casting, ToolPlayer};
+pub use case::{Case, Judgment, Opening, Termination, UserAgents};
+pub use casting::{Casting, StandIn, ToolPlayer};
 pub use mock::{Mock, MockContext};
-pub use simulation::{CaseRun, RunOptions};
-pub use suite::{OnFirstFailure, Suite, SuiteEvent, SuiteRun};
+pub use scene::{LoopUser, Next, Scene, TimeLimit, UserAgent, UserAnswer};
+pub use simulation::{Cancel, CaseRun, RunOptions};
+pub use suite::{CaseMaker, OnFirstFailure, Suite, SuiteEvent, SuiteRun};

@@ -1,19 +1,22 @@
 //! The simulation loop: the agent runs, yields, is answered, and runs on.
 
+use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::FutureExt;
-use rehearsal_agent::{Flow, RunError, Session, Surroundings, Voices, run};
+use rehearsal_agent::{Flow, Journal, RunError, Session, Surroundings, Voices, run};
 use rehearsal_core::{
-    CaseResult, Chance, Clock, EndReason, Event, Failure, Ids, Ledger, MetricStatus, Phase, SessionPart,
-    SessionStarted, State, SystemClock, Timestamp, TokenUsage, Verdict, Yield, elapsed,
+    CaseResult, Chance, Clock, EndReason, Event, Failure, Ids, InvocationId, Ledger, MetricResult,
+    MetricStatus, Phase, SessionPart, SessionStarted, State, SystemClock, Timestamp, TokenUsage, Verdict,
+    Yield, elapsed,
 };
+use tokio::sync::watch;
 
 use crate::judge::{evaluate, panic_text};
-use crate::users::{Stop, answer_loop, answer_tools};
-use crate::{Case, Opening};
+use crate::users::{Stop, answer_tools, missing_loop_user};
+use crate::{Case, Judgment, Next, Opening, Scene, TimeLimit};
 
 /// What a run of a case takes from outside.
 #[derive(Clone, Debug)]
@@ -24,12 +27,46 @@ pub struct RunOptions {
     pub repeat: u32,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// Where events are kept as they happen, those of all three sessions.
+    pub journal: Option<Arc<dyn Journal>>,
+    /// Ends the run from outside.
+    pub cancel: Cancel,
 }
 
 impl Default for RunOptions {
-    /// The machine's clock, and seed 0.
+    /// The machine's clock, seed 0, and nothing kept.
     fn default() -> Self {
-        Self { seed: 0, repeat: 0, clock: Arc::new(SystemClock) }
+        let clock = Arc::new(SystemClock);
+        Self { seed: 0, repeat: 0, clock, journal: None, cancel: Cancel::default() }
+    }
+}
+
+/// Ends runs from outside. What happened until then stays on their ledgers, and their verdict is *terminated*.
+#[derive(Clone, Debug)]
+pub struct Cancel {
+    called: Arc<watch::Sender<bool>>,
+}
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Self { called: Arc::new(watch::Sender::new(false)) }
+    }
+}
+
+impl Cancel {
+    /// Ends the runs that were given this.
+    pub fn cancel(&self) {
+        self.called.send_replace(true);
+    }
+
+    /// Whether it was called.
+    pub fn is_cancelled(&self) -> bool {
+        *self.called.borrow()
+    }
+
+    async fn cancelled(&self) {
+        // The sender is held here, so the channel cannot close while this waits.
+        drop(self.called.subscribe().wait_for(|called| *called).await);
     }
 }
 
@@ -63,12 +100,12 @@ impl CaseRun {
     }
 
     /// A run that came to nothing, because the engine itself panicked.
-    pub(crate) fn broken(case: &Case, options: &RunOptions, panic: &(dyn std::any::Any + Send)) -> Self {
+    pub(crate) fn broken(name: &str, options: &RunOptions, panic: &(dyn std::any::Any + Send)) -> Self {
         let message = format!("the case panicked: {}", panic_text(panic));
         let error = Failure { phase: Phase::System, kind: "panic".to_owned(), message };
-        let main = Ledger::new(Ids::seeded(options.seed).session(&case.name, 0));
+        let main = Ledger::new(Ids::seeded(options.seed).session(name, 0));
         let result = CaseResult {
-            name: case.name.to_string(),
+            name: name.to_owned(),
             repeat: options.repeat,
             status: Verdict::Error,
             metrics: Metrics::new(),
@@ -97,7 +134,7 @@ impl Case {
             Ok(stage) => stage,
             Err(error) => unreachable!("a new session takes its first event: {error}"),
         };
-        let played = AssertUnwindSafe(stage.play(self, began)).catch_unwind().await;
+        let played = AssertUnwindSafe(stage.play(self, began, &options.cancel)).catch_unwind().await;
         let played = played.unwrap_or_else(|panic| {
             let message = format!("a tool, mock or agent panicked: {}", panic_text(&*panic));
             Err(Failure { phase: Phase::System, kind: "panic".to_owned(), message })
@@ -111,13 +148,16 @@ struct Stage {
     main: Session,
     users: Session,
     judging: Session,
+    /// What metrics found while the case ran.
+    found: Vec<(String, MetricResult)>,
 }
 
 impl Stage {
     fn set(case: &Case, options: &RunOptions) -> Result<Self, RunError> {
         let chance = Chance::seeded(options.seed);
         let ids = Ids::seeded(options.seed);
-        let around = Surroundings { clock: options.clock.clone(), ids, chance, journal: None };
+        let around =
+            Surroundings { clock: options.clock.clone(), ids, chance, journal: options.journal.clone() };
         let around = Arc::new(around);
         let id = ids.session(&case.name, 0);
         let start = SessionStarted {
@@ -140,54 +180,107 @@ impl Stage {
         let users = linked(SessionPart::User, "users", 1)?.voices(Voices::One);
         let judging = linked(SessionPart::Judge, "judge", 2)?;
         let main = Session::start(id.clone(), start, around.clone())?;
-        Ok(Self { main, users, judging })
+        Ok(Self { main, users, judging, found: Vec::new() })
     }
 
     /// Plays the case until something ends it.
-    async fn play(&mut self, case: &Case, began: Timestamp) -> Result<EndReason, Failure> {
+    async fn play(&mut self, case: &Case, began: Timestamp, cancel: &Cancel) -> Result<EndReason, Failure> {
         if !case.problems.is_empty() {
             let message = format!("the case cannot be run:\n  {}", case.problems.join("\n  "));
             return Err(Failure { phase: Phase::System, kind: "invalid_case".to_owned(), message });
         }
         // The clock decides where the case can be measured, the timer where something hangs in between.
-        match case.termination.max_duration {
-            None => self.turns(case, began).await,
-            Some(limit) => match tokio::time::timeout(limit, self.turns(case, began)).await {
-                Ok(end) => end,
-                Err(_) => Ok(EndReason::MaxDuration),
-            },
+        let limit = case.termination.max_duration;
+        let playing = async {
+            match limit {
+                None => self.turns(case, began).await,
+                Some(limit) => match tokio::time::timeout(limit, self.turns(case, began)).await {
+                    Ok(end) => end,
+                    Err(_) => Ok(EndReason::MaxDuration),
+                },
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Ok(EndReason::Cancelled),
+            end = playing => end,
         }
     }
 
     async fn turns(&mut self, case: &Case, began: Timestamp) -> Result<EndReason, Failure> {
+        let mut limit = None;
         match &case.opening {
             Opening::Message(content) => {
                 self.main.say(content.clone(), None).map_err(|error| system(&error))?;
             }
-            Opening::User => {
-                answer_loop(case, &mut self.main, &mut self.users, None).await.map_err(stopped)?;
-            }
+            Opening::User => match self.next_message(case, None).await? {
+                ControlFlow::Continue(given) => limit = given,
+                ControlFlow::Break(end) => return Ok(end),
+            },
             Opening::Agent => {}
         }
         loop {
-            let flow =
-                run(&case.agent, &mut self.main, &case.casting).await.map_err(|error| system(&error))?;
-            let waiting = match flow {
+            let running = run(&case.agent, &mut self.main, &case.casting);
+            let flow = match limit.take() {
+                None => running.await,
+                Some(TimeLimit { within, what }) => match tokio::time::timeout(within, running).await {
+                    Ok(flow) => flow,
+                    Err(_) => {
+                        let data = serde_json::json!({"limit": what, "millis": millis(within)});
+                        self.main.note("time_limit", data).map_err(|error| system(&error))?;
+                        return Ok(EndReason::MaxDuration);
+                    }
+                },
+            };
+            let waiting = match flow.map_err(|error| system(&error))? {
                 Flow::Done(_) => return Ok(EndReason::Completed),
                 Flow::Waiting(waiting) => waiting,
             };
             if let Some(end) = self.limit_reached(case, began) {
                 return Ok(end);
             }
-            let answered = match waiting {
-                Yield::Loop { invocation } => {
-                    answer_loop(case, &mut self.main, &mut self.users, Some(invocation)).await
-                }
-                Yield::Tools { calls } => answer_tools(case, &mut self.main, &mut self.users, &calls).await,
-            };
-            answered.map_err(stopped)?;
+            match waiting {
+                Yield::Loop { invocation } => match self.next_message(case, Some(invocation)).await? {
+                    ControlFlow::Continue(given) => limit = given,
+                    ControlFlow::Break(end) => return Ok(end),
+                },
+                Yield::Tools { calls } => answer_tools(case, &mut self.main, &mut self.users, &calls)
+                    .await
+                    .map_err(Stop::into_failure)?,
+            }
             if self.state_matches(case) {
                 return Ok(EndReason::StateMatches);
+            }
+        }
+    }
+
+    /// Lets the user of the loop say the next message; gives how long the agent may take to answer it.
+    async fn next_message(
+        &mut self,
+        case: &Case,
+        invocation: Option<InvocationId>,
+    ) -> Result<ControlFlow<EndReason, Option<TimeLimit>>, Failure> {
+        let user = case.users.for_loop.as_ref().ok_or_else(missing_loop_user)?;
+        let mut scene = Scene {
+            case,
+            main: &mut self.main,
+            users: &mut self.users,
+            judging: &mut self.judging,
+            found: &mut self.found,
+            invocation,
+        };
+        match user.next(&mut scene).await? {
+            Next::End(reason) => Ok(ControlFlow::Break(reason)),
+            Next::Say { content, decision, changes, limit } => {
+                let said = async {
+                    for patch in changes {
+                        self.main.change(patch)?;
+                    }
+                    self.main.say(content, decision)?;
+                    self.main.commit().await
+                };
+                said.await.map_err(|error| system(&error))?;
+                Ok(ControlFlow::Continue(limit))
             }
         }
     }
@@ -226,28 +319,43 @@ impl Stage {
             None => self.main.end(end),
             Some(failure) => self.main.fail(failure.clone()),
         };
+        let closed = match closed {
+            Ok(()) => self.main.commit().await,
+            Err(failed) => Err(failed),
+        };
         if let Err(failed) = closed {
             error.get_or_insert_with(|| system(&failed));
         }
         let main = self.main.into_ledger();
         let mut metrics = indexmap::IndexMap::new();
-        for (name, result) in evaluate(case, &main, &mut self.judging, error.is_none()).await {
+        let ask_judges = error.is_none() && end != EndReason::Cancelled;
+        let found = std::mem::take(&mut self.found);
+        let first = found.len();
+        let rest = evaluate(case, &case.metrics, first, &main, &mut self.judging, ask_judges).await;
+        for (name, result) in found.into_iter().chain(rest) {
             let slot = metrics.entry(name.clone());
             if let indexmap::map::Entry::Occupied(mut taken) = slot {
                 let why = format!("two metrics are called `{name}`; give them different names");
-                taken.insert(rehearsal_core::MetricResult::error(why));
+                taken.insert(MetricResult::error(why));
             } else {
                 slot.or_insert(result);
             }
         }
-        let error = error.or_else(|| metric_failure(&metrics));
+        for session in [&mut self.users, &mut self.judging] {
+            if session.ledger().events().len() > 1
+                && let Err(failed) = session.commit().await
+            {
+                error.get_or_insert_with(|| system(&failed));
+            }
+        }
+        let error = error.or_else(|| metric_failure(case.judgment, &metrics));
         let (users, judge) = (taken_part(self.users), taken_part(self.judging));
         let usage = |ledger: &Option<Ledger>| ledger.as_ref().and_then(Ledger::usage);
-        let limit = matches!(end, EndReason::MaxTurns | EndReason::MaxDuration | EndReason::StateMatches);
+        let limit = !matches!(end, EndReason::Completed | EndReason::Error);
         let result = CaseResult {
             name: case.name.to_string(),
             repeat: options.repeat,
-            status: verdict(end, error.as_ref(), &metrics),
+            status: verdict(end, error.as_ref(), case.judgment, &metrics),
             duration_ms: millis(elapsed(began, options.clock.now())),
             turns: main.turns(),
             token_usage: TokenUsage { agent: main.usage(), user: usage(&users), judge: usage(&judge) },
@@ -265,15 +373,8 @@ impl Stage {
     }
 }
 
-fn system(error: &RunError) -> Failure {
+pub(crate) fn system(error: &RunError) -> Failure {
     error.failure(Phase::System)
-}
-
-fn stopped(stop: Stop) -> Failure {
-    match stop {
-        Stop::Failed(failure) => failure,
-        Stop::Broken(error) => system(&error),
-    }
 }
 
 fn taken_part(session: Session) -> Option<Ledger> {
@@ -285,10 +386,13 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-type Metrics = indexmap::IndexMap<String, rehearsal_core::MetricResult>;
+type Metrics = indexmap::IndexMap<String, MetricResult>;
 
 /// A metric that could not decide is an error of the case: it is never a pass.
-fn metric_failure(metrics: &Metrics) -> Option<Failure> {
+fn metric_failure(judgment: Judgment, metrics: &Metrics) -> Option<Failure> {
+    if judgment == Judgment::AnyPass && metrics.values().any(MetricResult::passed) {
+        return None;
+    }
     let undecided = |status| matches!(status, MetricStatus::Error | MetricStatus::Unscored);
     let (name, result) = metrics.iter().find(|(_, result)| undecided(result.status))?;
     let why = result.evidence.first().map_or("no reason given", |evidence| &evidence.text);
@@ -297,14 +401,18 @@ fn metric_failure(metrics: &Metrics) -> Option<Failure> {
 }
 
 /// Error before terminated before failed before passed.
-fn verdict(end: EndReason, error: Option<&Failure>, metrics: &Metrics) -> Verdict {
+fn verdict(end: EndReason, error: Option<&Failure>, judgment: Judgment, metrics: &Metrics) -> Verdict {
+    let passed = match judgment {
+        Judgment::AllPass => metrics.values().all(MetricResult::passed),
+        Judgment::AnyPass => metrics.values().any(MetricResult::passed),
+    };
     if error.is_some() {
         Verdict::Error
-    } else if matches!(end, EndReason::MaxTurns | EndReason::MaxDuration) {
+    } else if matches!(end, EndReason::MaxTurns | EndReason::MaxDuration | EndReason::Cancelled) {
         Verdict::Terminated
     } else if metrics.is_empty() {
         Verdict::Unjudged
-    } else if metrics.values().all(rehearsal_core::MetricResult::passed) {
+    } else if passed {
         Verdict::Passed
     } else {
         Verdict::Failed

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
+use rehearsal_agent::Journal;
 use rehearsal_core::{CaseResult, Chance, Clock, SuiteResult, SystemClock, Verdict};
 use rehearsal_metrics::repeat_statistics;
 
-use crate::{Case, CaseRun, RunOptions};
+use crate::{Cancel, Case, CaseRun, RunOptions};
 
 /// Many cases, run side by side and reported in order.
 ///
@@ -28,13 +29,44 @@ use crate::{Case, CaseRun, RunOptions};
 /// ```
 #[derive(Clone)]
 pub struct Suite {
-    cases: Vec<Arc<Case>>,
+    cases: Vec<CaseMaker>,
     jobs: usize,
     repeat: u32,
     seed: u64,
     clock: Arc<dyn Clock>,
     on_first_failure: OnFirstFailure,
     observer: Option<Arc<Observer>>,
+    journals: Option<Arc<Journals>>,
+    cancel: Cancel,
+}
+
+type Journals = dyn Fn(&str, &RunOptions) -> Arc<dyn Journal> + Send + Sync;
+
+/// Makes the case for each of its runs, so that what a run needs (a folder, a process) lives as long as the run.
+#[derive(Clone)]
+pub struct CaseMaker {
+    name: Arc<str>,
+    make: Arc<dyn Fn(&RunOptions) -> Arc<Case> + Send + Sync>,
+}
+
+impl CaseMaker {
+    /// Makes cases of this name.
+    pub fn new(name: &str, make: impl Fn(&RunOptions) -> Case + Send + Sync + 'static) -> Self {
+        Self { name: name.into(), make: Arc::new(move |options| Arc::new(make(options))) }
+    }
+}
+
+impl From<Case> for CaseMaker {
+    fn from(case: Case) -> Self {
+        let case = Arc::new(case);
+        Self { name: case.name.clone(), make: Arc::new(move |_| case.clone()) }
+    }
+}
+
+impl fmt::Debug for CaseMaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CaseMaker").field(&self.name).finish()
+    }
 }
 
 /// What a suite does when a case does not pass.
@@ -64,8 +96,8 @@ pub enum SuiteEvent {
     Finished {
         /// Its place in the suite.
         index: usize,
-        /// What it came to.
-        result: Box<CaseResult>,
+        /// What it came to, with its ledgers.
+        run: Arc<CaseRun>,
     },
 }
 
@@ -77,7 +109,7 @@ pub struct SuiteRun {
     /// What it came to.
     pub result: SuiteResult,
     /// The cases that ran, in the order of the suite.
-    pub runs: Vec<CaseRun>,
+    pub runs: Vec<Arc<CaseRun>>,
 }
 
 impl Suite {
@@ -85,15 +117,17 @@ impl Suite {
     pub const DEFAULT_JOBS: usize = 16;
 
     /// A suite of these cases.
-    pub fn new(cases: impl IntoIterator<Item = Case>) -> Self {
+    pub fn new<C: Into<CaseMaker>>(cases: impl IntoIterator<Item = C>) -> Self {
         Self {
-            cases: cases.into_iter().map(Arc::new).collect(),
+            cases: cases.into_iter().map(Into::into).collect(),
             jobs: Self::DEFAULT_JOBS,
             repeat: 1,
             seed: 0,
             clock: Arc::new(SystemClock),
             on_first_failure: OnFirstFailure::Continue,
             observer: None,
+            journals: None,
+            cancel: Cancel::default(),
         }
     }
 
@@ -139,14 +173,37 @@ impl Suite {
         self
     }
 
+    /// The same suite, keeping events as they happen in what this makes for each run, given the case's name.
+    #[must_use]
+    pub fn journal(
+        mut self,
+        make: impl Fn(&str, &RunOptions) -> Arc<dyn Journal> + Send + Sync + 'static,
+    ) -> Self {
+        self.journals = Some(Arc::new(make));
+        self
+    }
+
+    /// The same suite, which can be ended from outside by this: no further case starts, and those that run end.
+    #[must_use]
+    pub fn cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
     /// Runs the suite. Needs a tokio runtime.
     pub async fn run(&self) -> SuiteRun {
         let stop = Arc::new(AtomicBool::new(false));
-        let mut jobs: Vec<BoxFuture<'static, (usize, Option<CaseRun>)>> = Vec::new();
+        let mut jobs: Vec<BoxFuture<'static, (usize, Option<Arc<CaseRun>>)>> = Vec::new();
         for (index, case) in self.cases.iter().enumerate() {
             for repeat in 0..self.repeat {
-                let options =
-                    RunOptions { seed: self.seed_of(index, repeat), repeat, clock: self.clock.clone() };
+                let mut options = RunOptions {
+                    seed: self.seed_of(index, repeat),
+                    repeat,
+                    clock: self.clock.clone(),
+                    journal: None,
+                    cancel: self.cancel.clone(),
+                };
+                options.journal = self.journals.as_ref().map(|make| make(&case.name, &options));
                 let (observer, on_first_failure) = (self.observer.clone(), self.on_first_failure);
                 let job = Job {
                     index,
@@ -171,10 +228,10 @@ impl Suite {
     pub fn seed_of(&self, index: usize, repeat: u32) -> u64 {
         let Some(case) = self.cases.get(index) else { return self.seed };
         let namesakes = self.cases[..index].iter().filter(|other| other.name == case.name).count() as u64;
-        Chance::seeded(self.seed).derive(case.name(), (namesakes << 32) | u64::from(repeat)).seed()
+        Chance::seeded(self.seed).derive(&case.name, (namesakes << 32) | u64::from(repeat)).seed()
     }
 
-    fn summarise(&self, finished: &[(usize, Option<CaseRun>)]) -> SuiteResult {
+    fn summarise(&self, finished: &[(usize, Option<Arc<CaseRun>>)]) -> SuiteResult {
         let mut suite = SuiteResult::default();
         for repeats in finished.chunks(self.repeat as usize) {
             let ran: Vec<&CaseResult> =
@@ -197,7 +254,7 @@ impl Suite {
 /// One run of one case.
 struct Job {
     index: usize,
-    case: Arc<Case>,
+    case: CaseMaker,
     options: RunOptions,
     observer: Option<Arc<Observer>>,
     on_first_failure: OnFirstFailure,
@@ -205,9 +262,9 @@ struct Job {
 }
 
 impl Job {
-    async fn run(self) -> Option<CaseRun> {
+    async fn run(self) -> Option<Arc<CaseRun>> {
         let Self { index, case, options, observer, on_first_failure, stop } = self;
-        if stop.load(Ordering::SeqCst) {
+        if stop.load(Ordering::SeqCst) || options.cancel.is_cancelled() {
             return None;
         }
         if let Some(observer) = &observer {
@@ -216,17 +273,18 @@ impl Job {
         // A task of its own puts the case on any core, and keeps its panics from the other cases.
         let task = {
             let (case, options) = (case.clone(), options.clone());
-            tokio::spawn(async move { case.run(&options).await })
+            tokio::spawn(async move { (case.make)(&options).run(&options).await })
         };
         let run = match task.await {
             Ok(run) => run,
-            Err(error) => CaseRun::broken(&case, &options, error.try_into_panic().ok()?.as_ref()),
+            Err(error) => CaseRun::broken(&case.name, &options, error.try_into_panic().ok()?.as_ref()),
         };
+        let run = Arc::new(run);
         if run.result.status != Verdict::Passed && on_first_failure == OnFirstFailure::Stop {
             stop.store(true, Ordering::SeqCst);
         }
         if let Some(observer) = &observer {
-            observer(SuiteEvent::Finished { index, result: Box::new(run.result.clone()) });
+            observer(SuiteEvent::Finished { index, run: run.clone() });
         }
         Some(run)
     }

@@ -9,44 +9,15 @@ use futures::stream::{FuturesOrdered, StreamExt};
 use rehearsal_agent::{AgentRef, DirectPort, Flow, RunError, Session, run_at};
 use rehearsal_core::{
     Content, Decision, Failure, InvocationId, Ledger, Line, LineKind, PendingCall, Phase, Player, Schema,
-    StatePatch, ToolOutcome, elapsed,
+    ToolOutcome, elapsed,
 };
 use serde_json::Value;
 
 use crate::bridge::main_changes;
 use crate::casting::pretty;
 use crate::judge::panic_text;
-use crate::{Bridge, Case, YieldInfo};
-
-/// Answers a loop yield, or makes up the opening message.
-pub(crate) async fn answer_loop(
-    case: &Case,
-    main: &mut Session,
-    users: &mut Session,
-    invocation: Option<InvocationId>,
-) -> Result<(), Stop> {
-    let agent = case.users.for_loop.as_ref().ok_or_else(|| Stop::Failed(missing_loop_user()))?;
-    // An opening closes no yield, so it needs a place of its own beside those of the yields.
-    let path = match &invocation {
-        Some(_) => path(main, format_args!("{}", agent.name())),
-        None => InvocationId::root("opening").child(agent.name()),
-    };
-    let waiting = YieldInfo::Loop { invocation };
-    let answer = play(case, main, users, agent, &waiting, path).await?;
-    let text = match answer.response {
-        Value::String(text) => text,
-        Value::Null => {
-            return Err(Stop::Failed(failure(agent, "no_answer", "it said nothing and gave nothing")));
-        }
-        other => other.to_string(),
-    };
-    for patch in answer.changes {
-        main.change(patch)?;
-    }
-    main.say(Content::user(text), Some(answer.decision))?;
-    main.commit().await?;
-    Ok(())
-}
+use crate::simulation::system;
+use crate::{Bridge, Case, UserAnswer, YieldInfo};
 
 /// Answers all calls of a tool yield, side by side.
 pub(crate) async fn answer_tools(
@@ -68,7 +39,8 @@ pub(crate) async fn answer_tools(
         let main = &*main;
         playing.push_back(async move {
             let waiting = YieldInfo::from(pending);
-            let answer = play(case, main, &mut branch, agent, &waiting, path).await;
+            let (prompt, limit) = (Prompt::FromBridge, case.user_timeout);
+            let answer = play(case, main, &mut branch, agent, &waiting, path, prompt, limit).await;
             let answer = answer.and_then(|answer| check_output(pending, agent, answer).map_err(Stop::Failed));
             (branch, answer)
         });
@@ -109,38 +81,50 @@ pub(crate) enum Stop {
     Broken(RunError),
 }
 
+impl Stop {
+    pub(crate) fn into_failure(self) -> Failure {
+        match self {
+            Self::Failed(failure) => failure,
+            Self::Broken(error) => system(&error),
+        }
+    }
+}
+
 impl From<RunError> for Stop {
     fn from(error: RunError) -> Self {
         Self::Broken(error)
     }
 }
 
-/// What a user agent gave.
-struct UserAnswer {
-    response: Value,
-    changes: Vec<StatePatch>,
-    decision: Decision,
+/// Where a user agent's prompt comes from.
+pub(crate) enum Prompt {
+    /// The bridge makes it.
+    FromBridge,
+    /// It is there.
+    Given(String),
 }
 
-async fn play(
+#[expect(clippy::too_many_arguments, reason = "two sessions, and what is played where")]
+pub(crate) async fn play(
     case: &Case,
     main: &Session,
     users: &mut Session,
     agent: &AgentRef,
     waiting: &YieldInfo,
     path: InvocationId,
+    prompt: Prompt,
+    limit: Duration,
 ) -> Result<UserAnswer, Stop> {
     let clock = main.around().clock.clone();
     let began = clock.now();
-    let work =
-        AssertUnwindSafe(play_untimed(&*case.bridge, main, users, agent, waiting, &path)).catch_unwind();
-    let response = match tokio::time::timeout(case.user_timeout, work).await {
+    let work = play_untimed(&*case.bridge, main, users, agent, waiting, &path, prompt);
+    let response = match tokio::time::timeout(limit, AssertUnwindSafe(work).catch_unwind()).await {
         Ok(Ok(response)) => response.map_err(|(kind, why)| Stop::Failed(failure(agent, kind, &why)))?,
         Ok(Err(panic)) => {
             let why = format!("it, or the bridge, panicked: {}", panic_text(&*panic));
             return Err(Stop::Failed(failure(agent, "panic", &why)));
         }
-        Err(_) => return Err(Stop::Failed(timed_out(agent, case.user_timeout))),
+        Err(_) => return Err(Stop::Failed(timed_out(agent, limit))),
     };
     let changes = main_changes(users.ledger(), &path).cloned().collect();
     let by = if agent.kind() == "step" { Player::Script } else { Player::Agent };
@@ -155,9 +139,13 @@ async fn play_untimed(
     agent: &AgentRef,
     waiting: &YieldInfo,
     path: &InvocationId,
+    prompt: Prompt,
 ) -> Result<Value, (&'static str, String)> {
     let bridge_failed = |why| ("bridge", why);
-    let prompt = bridge.format_prompt(main.ledger(), waiting).await.map_err(bridge_failed)?;
+    let prompt = match prompt {
+        Prompt::Given(prompt) => prompt,
+        Prompt::FromBridge => bridge.format_prompt(main.ledger(), waiting).await.map_err(bridge_failed)?,
+    };
     let ran = async {
         users.say_to(path.clone(), Content::user(prompt))?;
         run_at(path.clone(), agent, users, &DirectPort).await
@@ -179,7 +167,7 @@ async fn play_untimed(
 }
 
 /// Where in the users' session the answer to the present yield is played.
-fn path(main: &Session, step: std::fmt::Arguments<'_>) -> InvocationId {
+pub(crate) fn path(main: &Session, step: std::fmt::Arguments<'_>) -> InvocationId {
     InvocationId::root(main.ledger().turns()).child(step)
 }
 
@@ -212,7 +200,7 @@ fn check_output(pending: &PendingCall, agent: &AgentRef, answer: UserAnswer) -> 
     Err(failure(agent, "invalid_tool_result", &why))
 }
 
-fn failure(agent: &AgentRef, kind: &str, why: &str) -> Failure {
+pub(crate) fn failure(agent: &AgentRef, kind: &str, why: &str) -> Failure {
     let message = format!("user agent `{}` failed: {why}", agent.name());
     Failure { phase: Phase::UserAgent, kind: kind.to_owned(), message }
 }
@@ -223,7 +211,7 @@ fn timed_out(agent: &AgentRef, limit: Duration) -> Failure {
     failure(agent, "timeout", &why)
 }
 
-fn missing_loop_user() -> Failure {
+pub(crate) fn missing_loop_user() -> Failure {
     let message = "the agent waits for the next user message, but no user agent was provided
 
 Add a user agent for the loop:

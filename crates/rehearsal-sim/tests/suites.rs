@@ -66,7 +66,7 @@ async fn stopping_at_the_first_failure_counts_what_was_not_run() {
 
 #[tokio::test]
 async fn an_empty_suite_has_not_passed() {
-    assert!(!Suite::new([]).run().await.result.passed());
+    assert!(!Suite::new(Vec::<Case>::new()).run().await.result.passed());
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn repeats_of_a_case_are_independent_and_counted_together() {
 }
 
 fn ledgers(run: &SuiteRun) -> Vec<String> {
-    run.runs.iter().flat_map(CaseRun::ledgers).map(Ledger::to_jsonl).collect()
+    run.runs.iter().flat_map(|run| run.ledgers()).map(Ledger::to_jsonl).collect()
 }
 
 /// Waits a random while; who is faster differs from run to run of the test.

@@ -1,0 +1,197 @@
+//! The user of a loop: who says the next message, and what they may know and do.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rehearsal_agent::{AgentRef, Session};
+use rehearsal_core::{
+    Chance, Content, Decision, EndReason, Failure, InvocationId, Ledger, MetricResult, Phase, StatePatch,
+    Timestamp,
+};
+use rehearsal_metrics::{MetricRef, Question};
+use serde_json::Value;
+
+use crate::judge::{ask_once, evaluate};
+use crate::simulation::system;
+use crate::users::{Prompt, Stop, path, play};
+use crate::{Case, YieldInfo};
+
+/// Plays the user of a loop.
+///
+/// It is asked whenever the agent waits for the next message, and once before the agent runs when the case opens
+/// with its user. It keeps nothing between calls: what happened so far is on the ledger.
+#[async_trait]
+pub trait LoopUser: Send + Sync + fmt::Debug {
+    /// Says what comes next.
+    ///
+    /// # Errors
+    /// The user cannot go on; the case ends in this error.
+    async fn next(&self, scene: &mut Scene<'_>) -> Result<Next, Failure>;
+}
+
+/// What the user of a loop does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Says something.
+    Say {
+        /// What.
+        content: Content,
+        /// Who decided it.
+        decision: Option<Decision>,
+        /// What changes in the agent's session before it is said.
+        changes: Vec<StatePatch>,
+        /// How long the agent may take for its answer.
+        limit: Option<TimeLimit>,
+    },
+    /// Has nothing more to say.
+    End(EndReason),
+}
+
+/// How long an agent may take for its answer. When it takes longer, the case is terminated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// The limit.
+    pub within: Duration,
+    /// Which limit it is, in words for people.
+    pub what: String,
+}
+
+/// What a user agent gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserAnswer {
+    /// Its answer.
+    pub response: Value,
+    /// What its tools want changed in the agent's session.
+    pub changes: Vec<StatePatch>,
+    /// Who gave it, and how long that took.
+    pub decision: Decision,
+}
+
+/// What the user of a loop may know and do.
+pub struct Scene<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) main: &'a mut Session,
+    pub(crate) users: &'a mut Session,
+    pub(crate) judging: &'a mut Session,
+    pub(crate) found: &'a mut Vec<(String, MetricResult)>,
+    pub(crate) invocation: Option<InvocationId>,
+}
+
+impl Scene<'_> {
+    /// The agent's session.
+    pub fn ledger(&self) -> &Ledger {
+        self.main.ledger()
+    }
+
+    /// The users' session.
+    pub fn users_ledger(&self) -> &Ledger {
+        self.users.ledger()
+    }
+
+    /// The present moment, by the session's clock.
+    pub fn now(&self) -> Timestamp {
+        self.main.around().clock.now()
+    }
+
+    /// The chance of the run.
+    pub fn chance(&self) -> Chance {
+        self.main.around().chance
+    }
+
+    /// Keeps something on the agent's ledger.
+    ///
+    /// # Errors
+    /// The session has ended, or the note could not be kept.
+    pub async fn note(&mut self, name: &str, data: Value) -> Result<(), Failure> {
+        self.main.note(name, data).map_err(|error| system(&error))?;
+        self.main.commit().await.map_err(|error| system(&error))
+    }
+
+    /// Lets a user agent answer in the users' session, with this prompt or the one the bridge makes.
+    ///
+    /// # Errors
+    /// It failed, or took longer than `limit` (the case's limit unless told).
+    pub async fn play(
+        &mut self,
+        agent: &AgentRef,
+        prompt: Option<String>,
+        limit: Option<Duration>,
+    ) -> Result<UserAnswer, Failure> {
+        // An opening closes no yield, so it needs a place of its own beside those of the yields.
+        let path = match &self.invocation {
+            Some(_) => path(self.main, format_args!("{}", agent.name())),
+            None => InvocationId::root("opening").child(agent.name()),
+        };
+        let waiting = YieldInfo::Loop { invocation: self.invocation.clone() };
+        let prompt = prompt.map_or(Prompt::FromBridge, Prompt::Given);
+        let limit = limit.unwrap_or(self.case.user_timeout);
+        let answer = play(self.case, self.main, self.users, agent, &waiting, path, prompt, limit).await;
+        answer.map_err(Stop::into_failure)
+    }
+
+    /// Evaluates metrics on the ledger as it is now. What they find counts in the verdict.
+    pub async fn evaluate(&mut self, metrics: &[MetricRef]) {
+        let first = self.found.len();
+        let found = evaluate(self.case, metrics, first, self.main.ledger(), self.judging, true).await;
+        self.found.extend(found);
+    }
+
+    /// Asks the judge something that does not count in the verdict by itself. `about` names the question on the
+    /// judge's ledger.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn ask_judge(&mut self, about: &str, question: &Question) -> Result<Value, Failure> {
+        let number = self.judging.ledger().events().len();
+        let path = InvocationId::root(format_args!("{about}-{number}"));
+        let asked = ask_once(self.case, question, self.judging, path).await;
+        asked.map_err(|message| Failure { phase: Phase::Metric, kind: "judge".to_owned(), message })
+    }
+}
+
+impl fmt::Debug for Scene<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scene").field("case", &self.case.name()).finish_non_exhaustive()
+    }
+}
+
+/// A user agent as the user of a loop.
+#[derive(Clone, Debug)]
+pub struct UserAgent {
+    agent: AgentRef,
+}
+
+impl UserAgent {
+    /// A user that says what this agent says.
+    pub fn new(agent: impl Into<AgentRef>) -> Self {
+        Self { agent: agent.into() }
+    }
+}
+
+#[async_trait]
+impl LoopUser for UserAgent {
+    async fn next(&self, scene: &mut Scene<'_>) -> Result<Next, Failure> {
+        let answer = scene.play(&self.agent, None, None).await?;
+        Ok(Next::Say {
+            content: Content::user(answer.text(&self.agent)?),
+            decision: Some(answer.decision),
+            changes: answer.changes,
+            limit: None,
+        })
+    }
+}
+
+impl UserAnswer {
+    /// The answer as something to say.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn text(&self, agent: &AgentRef) -> Result<String, Failure> {
+        match &self.response {
+            Value::String(text) => Ok(text.clone()),
+            Value::Null => Err(crate::users::failure(agent, "no_answer", "it said nothing and gave nothing")),
+            other => Ok(other.to_string()),
+        }
+    }
+}
