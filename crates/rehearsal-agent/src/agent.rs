@@ -241,13 +241,67 @@ impl<'a> Context<'a> {
         let answer = self.port.model(&call, model).await;
         let answer = answer.map_err(|source| RunError::Model { agent: self.author.clone(), source })?;
         let micros = micros(elapsed(began, around.clock.now()));
-        let mut response = answer.value;
-        number_calls(&mut response, |index| around.ids.call(&turn, index));
         let decision = Decision { by: answer.by, name: answer.name, micros };
-        let draft = self.draft(Some(&turn), Some(decision), EventBody::ModelResponse(response.clone()));
+        let response = self.append_response(&turn, answer.value, decision).await?;
+        Ok((turn, response))
+    }
+
+    /// Records what an agent that runs elsewhere answered, as its `round`-th answer in this execution. Gives the turn and
+    /// the answer, whose calls are numbered and can be handed to [`call_tools`](Self::call_tools).
+    ///
+    /// An answer that is on the ledger already is not recorded again.
+    ///
+    /// # Errors
+    /// The ledger has another answer for this round: the agent did not do again what it did before the session was
+    /// interrupted.
+    pub async fn record_response(
+        &mut self,
+        round: u64,
+        mut response: ModelResponse,
+        decision: Decision,
+    ) -> Result<(TurnId, ModelResponse), RunError> {
+        let ids = self.session.around().ids;
+        let turn = ids.turn(self.ledger().session(), &self.invocation, round);
+        let Some(recorded) = self.recorded_response(&turn) else {
+            let response = self.append_response(&turn, response, decision).await?;
+            return Ok((turn, response));
+        };
+        number_calls(&mut response, |index| ids.call(&turn, index));
+        if recorded.content != response.content {
+            let why = "the session was resumed, and it did not do again what it did before the interruption";
+            return Err(RunError::agent(&self.author, why));
+        }
+        Ok((turn, recorded))
+    }
+
+    fn recorded_response(&self, turn: &TurnId) -> Option<ModelResponse> {
+        let start = self.ledger().started_at(&self.invocation).unwrap_or(0);
+        self.ledger().events()[start..].iter().find_map(|event| match &event.body {
+            EventBody::ModelResponse(response) if event.turn.as_ref() == Some(turn) => Some(response.clone()),
+            _ => None,
+        })
+    }
+
+    async fn append_response(
+        &mut self,
+        turn: &TurnId,
+        mut response: ModelResponse,
+        decision: Decision,
+    ) -> Result<ModelResponse, RunError> {
+        let ids = self.session.around().ids;
+        number_calls(&mut response, |index| ids.call(turn, index));
+        let draft = self.draft(Some(turn), Some(decision), EventBody::ModelResponse(response.clone()));
         self.session.append_draft(draft)?;
         self.session.commit().await?;
-        Ok((turn, response))
+        Ok(response)
+    }
+
+    /// Keeps what has not been kept yet, before somebody outside is told about it.
+    ///
+    /// # Errors
+    /// The journal could not keep the events.
+    pub async fn commit(&mut self) -> Result<(), RunError> {
+        self.session.commit().await
     }
 }
 

@@ -1,3 +1,4 @@
 //! The commands, a file each.
 
 pub(crate) mod check;
+pub(crate) mod run;

@@ -13,6 +13,10 @@ pub(crate) enum FindError {
     Read { path: PathBuf, source: io::Error },
     #[error("there is no scenario file in `{}`\n\nhint: scenario files end in .scenario.yaml or .scenario.yml", path.display())]
     Nothing { path: PathBuf },
+    #[error("no file fits `{pattern}`")]
+    NoFit { pattern: String },
+    #[error("`{pattern}` is no pattern for files: {why}")]
+    Pattern { pattern: String, why: String },
 }
 
 /// Why a scenario file could not be read.
@@ -37,13 +41,33 @@ pub(crate) fn read(path: &Path) -> Result<String, ReadError> {
         .map_err(|_| ReadError::NotText { path: path.to_owned() })
 }
 
-/// The scenario files at these paths: files as they are, and every scenario file below a folder, in order.
+/// The scenario files at these paths: files as they are, every scenario file below a folder, and what a pattern such
+/// as `tests/**/*.yaml` fits; in order, each once.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FindError> {
-    let mut found = Vec::new();
+    let mut found: Vec<PathBuf> = Vec::new();
     for path in paths {
-        let before = found.len();
+        let pattern = path.to_string_lossy();
+        if pattern.contains(['*', '?', '[']) && !path.exists() {
+            let bad = |error: glob::PatternError| FindError::Pattern {
+                pattern: pattern.to_string(),
+                why: error.msg.to_owned(),
+            };
+            let before = found.len();
+            for fit in glob::glob(&pattern).map_err(bad)? {
+                let fit = fit.map_err(|error| FindError::Read {
+                    path: error.path().to_owned(),
+                    source: error.into(),
+                })?;
+                if fit.is_dir() { walk(&fit, &mut found)? } else { found.push(fit) }
+            }
+            if found.len() == before {
+                return Err(FindError::NoFit { pattern: pattern.into_owned() });
+            }
+            continue;
+        }
         let metadata = fs::metadata(path).map_err(|source| FindError::Read { path: path.clone(), source })?;
         if metadata.is_dir() {
+            let before = found.len();
             walk(path, &mut found)?;
             if found.len() == before {
                 return Err(FindError::Nothing { path: path.clone() });
@@ -52,6 +76,8 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FindError> {
             found.push(path.clone());
         }
     }
+    let mut seen = std::collections::BTreeSet::new();
+    found.retain(|path| seen.insert(path.clone()));
     Ok(found)
 }
 

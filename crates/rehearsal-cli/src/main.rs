@@ -2,12 +2,20 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 mod commands;
+mod complete;
 mod exit;
 mod files;
+mod filter;
+mod load;
+mod models;
 mod output;
+mod variables;
+
+/// The hidden command that evaluates JavaScript in a process of its own.
+const JS_WORKER: &str = "__js-worker";
 
 /// Rehearse AI agents before they meet the world.
 #[derive(Debug, Parser)]
@@ -22,12 +30,23 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Check(commands::check::CheckArgs),
+    Run(Box<commands::run::RunArgs>),
+    Check(Box<commands::check::CheckArgs>),
+    #[command(name = JS_WORKER, hide = true)]
+    JsWorker,
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match cli.command {
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    match Cli::parse().command {
+        Command::Run(args) => commands::run::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::JsWorker => match rehearsal_scenario::js::worker_main() {
+            Ok(()) => exit::PASSED,
+            Err(error) => {
+                output::message(&format!("error: {error}"));
+                exit::not_passed()
+            }
+        },
     }
 }

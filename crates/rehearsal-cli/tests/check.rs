@@ -11,7 +11,7 @@ use std::process::Command;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
-const GOOD: &str = "name: Greets\ndescription: It says hello\nenvironment: {type: local}\nrun:\n  - input: hi\n    evaluations: [{type: string_contains, value: hello}]\njudgment: {strategy: all_pass}\n";
+const GOOD: &str = "name: Greets\ndescription: It says hello\nenvironment: {type: local}\nagent: {instructions: Greet.}\nmodels: {agent: {script: [hello]}}\nrun:\n  - input: hi\n    evaluations: [{type: string_contains, value: hello}]\njudgment: {strategy: all_pass}\n";
 
 /// Runs the command in a folder; its exit code, standard output and standard error as one text.
 fn rehearse(folder: &Path, args: &[&str], expected: &Expect) {
@@ -60,27 +60,27 @@ fn problems_are_shown_with_their_place_and_the_fix() {
         folder.path(),
         &["check", "bad.scenario.yaml"],
         &expect![[r#"
-        exit 2
-        --- stdout
-        0 usable, 1 not, 0 warnings
-        --- stderr
-        error[missing-key]: the scenario needs `judgment`
-         --> bad.scenario.yaml:1:1
-          |
-        1 | name: Greets
-          | ^
-          |
-        help: add: judgment: {strategy: all_pass}
+            exit 2
+            --- stdout
+            0 usable, 1 not, 0 warnings
+            --- stderr
+            error[missing-key]: the scenario needs `judgment`
+             --> bad.scenario.yaml:1:1
+              |
+            1 | name: Greets
+              | ^
+              |
+            help: add: judgment: {strategy: all_pass}
 
-        error[unknown-key]: the scenario has no key `judgement`
-         --> bad.scenario.yaml:7:1
-          |
-        7 | judgement: {strategy: all_pass}
-          | ^^^^^^^^^
-          |
-        help: did you mean `judgment`?
+            error[unknown-key]: the scenario has no key `judgement`
+             --> bad.scenario.yaml:9:1
+              |
+            9 | judgement: {strategy: all_pass}
+              | ^^^^^^^^^
+              |
+            help: did you mean `judgment`?
 
-    "#]],
+        "#]],
     );
 }
 

@@ -1,20 +1,35 @@
 //! The scenario file: what can stand in it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
+use crate::environment::{self, Language};
 use crate::read::{Dialect, Fields, Reader};
 use crate::yaml::{self, Node, NodeValue};
-use crate::{Problem, Severity};
+use crate::{Problem, Severity, StepKind};
 
+pub(crate) mod agent;
 mod conversation;
 mod evaluation;
 mod mock;
+mod models;
+mod plugin;
 
-pub use conversation::{
-    Conversation, Knowledge, LlmCondition, TerminationCondition, TerminationKind, UserSimulator,
+pub use agent::{
+    AgentUnderTest, CommandLine, HttpEndpoint, Implementation, InlineAgent, Reached, Server, ToolDefinition,
 };
-pub use evaluation::{Evaluation, FlowPattern, JudgeEvaluation, SatisfactionMethod};
+pub use conversation::{
+    Conversation, ConversationUser, Knowledge, LlmCondition, TerminationCondition, TerminationKind,
+    UserSimulator,
+};
+pub use evaluation::{
+    AnswerPath, ArgumentPattern, CallStatus, Check, Evaluation, Expectation, FlowPattern, JsonPathCheck,
+    JudgeEvaluation, Place, Price, Prices, SatisfactionMethod, ToolCalled, ValueQuery,
+};
+pub(crate) use evaluation::{is_same, shorten, shown, unmet};
 pub use mock::{Mock, MockError, MockWhen};
+pub use models::{ModelChoice, NamedModel, ScriptedCondition, ScriptedReply, ScriptedRule};
 
 /// A scenario as it stands in its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,18 +40,37 @@ pub struct Scenario {
     pub description: String,
     /// Words to select it by.
     pub tags: Vec<String>,
+    /// What is under test.
+    pub agent: Option<AgentUnderTest>,
+    /// Who plays its model, its simulated user and its judge.
+    pub models: Vec<NamedModel>,
+    /// What models cost.
+    pub prices: Prices,
     /// Plugins of the agent.
     pub plugins: Vec<Plugin>,
+    /// The environment variables that its commands see.
+    pub variables: Vec<Variable>,
     /// What happens before the first step.
     pub setup: Setup,
     /// The steps.
     pub run: Vec<Step>,
     /// When the scenario has passed.
     pub strategy: Strategy,
+    /// The dialect it was read in.
+    pub dialect: Dialect,
+}
+
+/// An environment variable that commands see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value; that of the environment in which the scenario is run, unless it is given.
+    pub value: Option<String>,
 }
 
 /// A plugin of the agent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Plugin {
     /// Its name.
     pub name: String,
@@ -55,6 +89,12 @@ pub struct Setup {
     pub mocks: Vec<Mock>,
     /// Files that are there from the beginning, by path.
     pub virtual_fs: Vec<(String, String)>,
+    /// Tools that run for real.
+    pub passthrough: Vec<String>,
+    /// Commands that fill the environment.
+    pub seed: Vec<CommandLine>,
+    /// The state to begin with: an object of scopes.
+    pub state: Map<String, Value>,
 }
 
 /// One step.
@@ -66,6 +106,12 @@ pub struct Step {
     pub description: Option<String>,
     /// What is done.
     pub action: Action,
+    /// What is known around its calls.
+    pub context: Map<String, Value>,
+    /// How long it may take.
+    pub timeout_ms: Option<u64>,
+    /// The line it begins at.
+    pub line: usize,
     /// What is asked of it.
     pub evaluations: Vec<Evaluation>,
 }
@@ -84,8 +130,8 @@ pub enum Action {
     },
     /// Runs code in the environment.
     Code {
-        /// The language; `bash` unless told.
-        lang: Option<String>,
+        /// The language.
+        lang: Language,
         /// The code.
         code: String,
     },
@@ -126,9 +172,72 @@ impl Checked {
 /// assert!(messages.contains(&"the scenario has no key `runs`"));
 /// ```
 pub fn check(text: &str, dialect: Dialect) -> Checked {
-    let mut reader = Reader { text, dialect, ..Reader::default() };
-    let scenario = match yaml::parse(text) {
-        Ok(node) => read_scenario(&mut reader, &node),
+    check_with(text, &CheckOptions { dialect, ..CheckOptions::default() })
+}
+
+/// What a check needs to know beside the file.
+#[derive(Clone, Copy)]
+pub struct CheckOptions<'a> {
+    /// Which files are accepted.
+    pub dialect: Dialect,
+    /// Says what is wrong with a model specification such as `openai:gpt-4o`.
+    pub specification: &'a dyn Fn(&str) -> Result<(), String>,
+}
+
+impl Default for CheckOptions<'_> {
+    /// Our dialect, and any specification.
+    fn default() -> Self {
+        Self { dialect: Dialect::Rehearsal, specification: &|_| Ok(()) }
+    }
+}
+
+impl std::fmt::Debug for CheckOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CheckOptions").field("dialect", &self.dialect).finish_non_exhaustive()
+    }
+}
+
+/// Reads a scenario file and says all that is wrong with it, given more to go by.
+pub fn check_with(text: &str, options: &CheckOptions<'_>) -> Checked {
+    let (scenario, problems) = read_file(text, options, read_scenario);
+    Checked { scenario, problems }
+}
+
+/// What a file for `--agent` gives: an agent for scenarios that name none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentFile {
+    /// The agent.
+    pub agent: AgentUnderTest,
+    /// Models.
+    pub models: Vec<NamedModel>,
+    /// What models cost.
+    pub prices: Prices,
+    /// The environment variables that its commands see.
+    pub variables: Vec<Variable>,
+}
+
+/// Reads a file for `--agent` and says all that is wrong with it.
+pub fn check_agent(text: &str, options: &CheckOptions<'_>) -> (Option<AgentFile>, Vec<Problem>) {
+    read_file(text, options, |reader, node, options| {
+        let mut fields = reader.fields(node, "the agent's file")?;
+        let node = fields.require(reader, "agent", "agent: {instructions: You are helpful.}");
+        let agent = node.and_then(|node| agent::read(reader, node, options.specification));
+        let models = read_models(reader, &mut fields, options);
+        let prices = read_prices(reader, &mut fields);
+        let variables = fields.get("variables").map(|node| read_variables(reader, node)).unwrap_or_default();
+        fields.finish(reader);
+        Some(AgentFile { agent: agent?, models, prices, variables })
+    })
+}
+
+fn read_file<T>(
+    text: &str,
+    options: &CheckOptions<'_>,
+    read: impl FnOnce(&mut Reader<'_>, &Node, &CheckOptions<'_>) -> Option<T>,
+) -> (Option<T>, Vec<Problem>) {
+    let mut reader = Reader { text, dialect: options.dialect, ..Reader::default() };
+    let found = match yaml::parse(text) {
+        Ok(node) => read(&mut reader, &node, options),
         Err(problem) => {
             reader.report(problem);
             None
@@ -137,18 +246,20 @@ pub fn check(text: &str, dialect: Dialect) -> Checked {
     let mut problems = reader.problems;
     problems.sort_by_key(|problem| (problem.span.start, problem.severity));
     let usable = problems.iter().all(|problem| problem.severity != Severity::Error);
-    Checked { scenario: scenario.filter(|_| usable), problems }
+    (found.filter(|_| usable), problems)
 }
 
-fn read_scenario(reader: &mut Reader<'_>, node: &Node) -> Option<Scenario> {
+fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_>) -> Option<Scenario> {
     let mut fields = reader.fields(node, "the scenario")?;
     let name = fields.require_text(reader, "name", "name: what the scenario shows");
     let description = fields.require_text(reader, "description", "description: in a sentence or two");
     let tags = fields.texts(reader, "tags");
-    let plugins =
-        fields.list(reader, "plugins").iter().filter_map(|node| read_plugin(reader, node)).collect();
-    read_environment(reader, &mut fields);
-    let setup = fields.get("setup").and_then(|node| read_setup(reader, node)).unwrap_or_default();
+    let agent = fields.get("agent");
+    let agent = agent.and_then(|node| agent::read(reader, node, options.specification));
+    let models = read_models(reader, &mut fields, options);
+    let prices = read_prices(reader, &mut fields);
+    let plugins = plugin::read_all(reader, &mut fields, agent.as_ref());
+    let variables = read_environment(reader, &mut fields);
     let run = fields.require(reader, "run", "run:\n  - input: Hello\n    evaluations: []");
     if let Some(Node { span, value: NodeValue::List(steps) }) = run
         && steps.is_empty()
@@ -156,16 +267,61 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node) -> Option<Scenario> {
         let problem = Problem::error("no-steps", span.clone(), "a scenario without steps shows nothing");
         reader.report_without_effect(problem.help("add a step: - input: Hello"));
     }
-    let run: &[Node] = run.map_or(&[], |node| reader.list(node, "`run`"));
-    let run = run.iter().enumerate().filter_map(|(index, node)| read_step(reader, node, index + 1)).collect();
+    let steps: &[Node] = run.map_or(&[], |node| reader.list(node, "`run`"));
+    let context = context_keys(steps);
+    let setup = fields.get("setup");
+    let setup = setup.and_then(|node| read_setup(reader, node, &context, agent.as_ref())).unwrap_or_default();
+    let run = steps.iter().enumerate();
+    let run = run.filter_map(|(index, node)| read_step(reader, node, index + 1)).collect();
     let strategy = read_judgment(reader, &mut fields);
     fields.finish(reader);
-    Some(Scenario { name, description, tags, plugins, setup, run, strategy })
+    Some(Scenario {
+        name,
+        description,
+        tags,
+        agent,
+        models,
+        prices,
+        plugins,
+        variables,
+        setup,
+        run,
+        strategy,
+        dialect: reader.dialect,
+    })
 }
 
-fn read_environment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) {
-    let Some(node) = fields.require(reader, "environment", "environment: {type: local}") else { return };
-    let Some(mut environment) = reader.fields(node, "`environment`") else { return };
+fn read_models(
+    reader: &mut Reader<'_>,
+    fields: &mut Fields<'_>,
+    options: &CheckOptions<'_>,
+) -> Vec<NamedModel> {
+    let node = fields.get("models");
+    node.map(|node| models::read(reader, node, options.specification)).unwrap_or_default()
+}
+
+fn read_prices(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Prices {
+    fields.get("prices").map(|node| Prices::read(reader, node)).unwrap_or_default()
+}
+
+/// The keys that the steps of a scenario give their calls as context.
+fn context_keys(steps: &[Node]) -> BTreeSet<String> {
+    let mut keys: BTreeSet<String> = mock::ALWAYS_IN_CONTEXT.iter().map(|key| (*key).to_owned()).collect();
+    for step in steps {
+        let NodeValue::Map(entries) = &step.value else { continue };
+        let Some(entry) = entries.iter().find(|entry| entry.key == "context") else { continue };
+        if let NodeValue::Map(entries) = &entry.value.value {
+            keys.extend(entries.iter().map(|entry| entry.key.clone()));
+        }
+    }
+    keys
+}
+
+fn read_environment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Vec<Variable> {
+    let node = fields.require(reader, "environment", "environment: {type: local}");
+    let Some(mut environment) = node.and_then(|node| reader.fields(node, "`environment`")) else {
+        return Vec::new();
+    };
     // Older files ask for `e2b`, which the runner replaced by a local environment when it was not there.
     let known: &[(&str, ())] = match reader.dialect {
         Dialect::Rehearsal => &[("local", ())],
@@ -174,7 +330,37 @@ fn read_environment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) {
     if environment.require(reader, "type", "type: local").is_some() {
         environment.choice(reader, "type", known);
     }
+    let variables = environment.get("variables").map(|node| read_variables(reader, node));
     environment.finish(reader);
+    variables.unwrap_or_default()
+}
+
+/// A list of names, or a map of names and values.
+fn read_variables(reader: &mut Reader<'_>, node: &Node) -> Vec<Variable> {
+    let mut variables = Vec::new();
+    match &node.value {
+        NodeValue::Map(entries) => {
+            for entry in entries {
+                let what = format!("variable `{}`", entry.key);
+                let value = reader.text(&entry.value, &what);
+                variables.push((entry.key_span.clone(), Variable { name: entry.key.clone(), value }));
+            }
+        }
+        _ => {
+            for item in reader.list(node, "`variables`") {
+                if let Some(name) = reader.text(item, "a variable") {
+                    variables.push((item.span.clone(), Variable { name, value: None }));
+                }
+            }
+        }
+    }
+    for (span, variable) in &variables {
+        if variable.name.is_empty() || variable.name.contains(['=', '\0']) {
+            let message = format!("`{}` cannot be the name of an environment variable", variable.name);
+            reader.report(Problem::error("bad-variable", span.clone(), message));
+        }
+    }
+    variables.into_iter().map(|(_, variable)| variable).collect()
 }
 
 fn read_judgment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Strategy {
@@ -190,52 +376,110 @@ fn read_judgment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Strategy {
     strategy.unwrap_or(Strategy::AllPass)
 }
 
-fn read_plugin(reader: &mut Reader<'_>, node: &Node) -> Option<Plugin> {
-    if let NodeValue::Text(name) = &node.value {
-        return Some(Plugin { name: name.clone(), version: None, enabled: true, config: Map::new() });
-    }
-    let mut fields = reader.fields(node, "a plugin")?;
-    let plugin = Plugin {
-        name: fields.require_text(reader, "name", "name: the plugin's package"),
-        version: fields.text(reader, "version"),
-        enabled: fields.boolean(reader, "enabled").unwrap_or(true),
-        config: fields.json_map(reader, "config").unwrap_or_default(),
+fn read_setup(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    context: &BTreeSet<String>,
+    agent: Option<&AgentUnderTest>,
+) -> Option<Setup> {
+    let mut fields = reader.fields(node, "`setup`")?;
+    let mocks = fields.list(reader, "mocks");
+    let mocks = mocks.iter().filter_map(|node| mock::read(reader, node, context, agent)).collect();
+    mock::report_unreachable(reader, &fields, agent);
+    let virtual_fs = fields.get("virtual_fs").map(|node| read_files(reader, node)).unwrap_or_default();
+    let passthrough = fields.get("passthrough").map(|node| read_passthrough(reader, node, agent));
+    let seed = match fields.get("seed") {
+        None => Vec::new(),
+        Some(node) if matches!(node.value, NodeValue::Text(_)) => {
+            agent::read_command(reader, node, "`seed`").into_iter().collect()
+        }
+        Some(node) => {
+            let commands = reader.list(node, "`seed`").iter();
+            commands.filter_map(|node| agent::read_command(reader, node, "a command of `seed`")).collect()
+        }
     };
+    let state = fields.json_map(reader, "state").unwrap_or_default();
+    if let (Some(node), Err(error)) =
+        (fields.get("state"), rehearsal_core::State::from_value(Value::Object(state.clone())))
+    {
+        let problem = Problem::error("wrong-type", node.span.clone(), error.to_string());
+        reader.report(problem.help("write: state: {session: {key: value}}"));
+    }
     fields.finish(reader);
-    Some(plugin)
+    Some(Setup { mocks, virtual_fs, passthrough: passthrough.unwrap_or_default(), seed, state })
 }
 
-fn read_setup(reader: &mut Reader<'_>, node: &Node) -> Option<Setup> {
-    let mut fields = reader.fields(node, "`setup`")?;
-    let mocks = fields.list(reader, "mocks").iter().filter_map(|node| mock::read(reader, node)).collect();
-    let mut virtual_fs = Vec::new();
-    if let Some(node) = fields.get("virtual_fs") {
-        match &node.value {
-            NodeValue::Map(entries) => {
-                for entry in entries {
-                    let what = format!("the content of `{}`", entry.key);
-                    if let Some(content) = reader.text(&entry.value, &what) {
-                        virtual_fs.push((entry.key.clone(), content));
-                    }
-                }
-            }
-            _ => drop(reader.fields(node, "`virtual_fs`")),
+fn read_files(reader: &mut Reader<'_>, node: &Node) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let NodeValue::Map(entries) = &node.value else {
+        drop(reader.fields(node, "`virtual_fs`"));
+        return files;
+    };
+    for entry in entries {
+        let what = format!("the content of `{}`", entry.key);
+        // The shipped runner takes absolute paths for ones inside the environment.
+        let path = match reader.dialect {
+            Dialect::Rehearsal => entry.key.clone(),
+            Dialect::ElizaOs => entry.key.trim_start_matches('/').to_owned(),
+        };
+        if let Err(problem) = environment::check_path(&path) {
+            reader.report(Problem::error("bad-path", entry.key_span.clone(), problem.to_string()));
+        }
+        if let Some(content) = reader.text(&entry.value, &what) {
+            files.push((path, content));
         }
     }
-    fields.finish(reader);
-    Some(Setup { mocks, virtual_fs })
+    files
+}
+
+fn read_passthrough(reader: &mut Reader<'_>, node: &Node, agent: Option<&AgentUnderTest>) -> Vec<String> {
+    let mut names = Vec::new();
+    for item in reader.list(node, "`passthrough`") {
+        let Some(name) = reader.text(item, "an item of `passthrough`") else { continue };
+        if let Some(agent) = agent {
+            let tool = agent.tools.iter().find(|tool| tool.name == name);
+            let problem = match tool {
+                Some(tool) if tool.implementation.is_some() => None,
+                Some(_) => {
+                    Some(format!("tool `{name}` has nothing that could run: no `command` and no `http`"))
+                }
+                None => Some(format!("the agent has no tool `{name}`")),
+            };
+            if let Some(message) = problem {
+                let problem = Problem::error("no-effect", item.span.clone(), message);
+                let known = agent.tools.iter().map(|tool| tool.name.as_str());
+                reader.report(match crate::read::nearest(&name, known) {
+                    Some(word) if tool.is_none() => problem.help(format!("did you mean `{word}`?")),
+                    _ => problem,
+                });
+            }
+        }
+        names.push(name);
+    }
+    names
 }
 
 fn read_step(reader: &mut Reader<'_>, node: &Node, number: usize) -> Option<Step> {
     let mut fields = reader.fields(node, format!("step {number}"))?;
     let name = fields.text(reader, "name");
     let description = fields.text(reader, "description");
+    fields.texts(reader, "tags");
+    let context = fields.json_map(reader, "context").unwrap_or_default();
+    let timeout_ms = fields.integer(reader, "timeout_ms", 1.0..=86_400_000.0);
     let input = fields.text(reader, "input");
-    let lang = fields.text(reader, "lang");
+    let lang = read_language(reader, &mut fields);
     let code = fields.text(reader, "code");
     let conversation = fields.get("conversation");
+    // The order is the one of the shipped runner; in our dialect there is never more than one to choose from.
+    let says_nothing = reader.dialect == Dialect::ElizaOs && input.as_deref() == Some("");
+    let kind = match (conversation, &input, &code) {
+        (Some(_), _, _) => StepKind::Conversation,
+        (None, None, Some(_)) => StepKind::Code,
+        (None, Some(_), Some(_)) if says_nothing => StepKind::Code,
+        _ => StepKind::Input,
+    };
     let evaluations = match (fields.get("evaluations"), conversation, reader.dialect) {
-        (Some(node), _, _) => evaluation::read_all(reader, node, "`evaluations`"),
+        (Some(node), _, _) => evaluation::read_all(reader, node, "`evaluations`", Place::Step(kind)),
         (None, Some(_), Dialect::Rehearsal) => Vec::new(),
         (None, _, _) => {
             fields.require(reader, "evaluations", "evaluations: []");
@@ -244,16 +488,29 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, number: usize) -> Option<Step
     };
     let conversation = conversation.map(|node| conversation::read(reader, node));
     report_actions(reader, &fields, number, input.as_deref());
-    // The order is the one of the shipped runner; in our dialect there is never more than one to choose from.
-    let says_nothing = reader.dialect == Dialect::ElizaOs && input.as_deref() == Some("");
     let action = match (conversation, input, code) {
         (Some(conversation), input, _) => conversation
             .map(|conversation| Action::Conversation { input, conversation: Box::new(conversation) }),
         (None, Some(input), _) if !says_nothing => Some(Action::Input(input)),
-        (None, _, code) => code.map(|code| Action::Code { lang, code }),
+        (None, _, code) => code.map(|code| Action::Code { lang: lang.unwrap_or_default(), code }),
     };
     fields.finish(reader);
-    Some(Step { name, description, action: action?, evaluations })
+    let line = reader.line(node.span.start);
+    Some(Step { name, description, action: action?, context, timeout_ms, line, evaluations })
+}
+
+fn read_language(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<Language> {
+    let node = fields.get("lang")?;
+    let text = reader.text(node, "`lang`")?;
+    let language = Language::parse(&text);
+    if language.is_none() {
+        let problem =
+            Problem::error("unknown-value", node.span.clone(), format!("`lang` cannot be `{text}`"));
+        let words = Language::WORDS.join("`, `");
+        // The shipped runner runs `WORD -c CODE` for any other word; here it is told, not tried.
+        reader.report_without_effect(problem.help(format!("it can be: `{words}`")));
+    }
+    language
 }
 
 /// Reports a step that does nothing, or says more than it does.

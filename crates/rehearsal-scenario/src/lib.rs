@@ -2,17 +2,34 @@
 //!
 //! [`check`] reads a file and says all that is wrong with it, each problem with its place and what would be right.
 
+mod compile;
+pub mod environment;
+mod evaluate;
 mod file;
+pub mod js;
 mod notes;
+mod play;
 mod problem;
 mod read;
+pub mod remote;
+mod report;
 pub mod yaml;
 
+pub use compile::{Backstage, BuildModel, ReadVariable, compile};
+pub use evaluate::{EvaluationScope, Evaluator};
 pub use file::{
-    Action, Checked, Conversation, Evaluation, FlowPattern, JudgeEvaluation, Knowledge, LlmCondition, Mock,
-    MockError, MockWhen, Plugin, SatisfactionMethod, Scenario, Setup, Step, Strategy, TerminationCondition,
-    TerminationKind, UserSimulator, check,
+    Action, AgentFile, AgentUnderTest, AnswerPath, ArgumentPattern, CallStatus, Check, CheckOptions, Checked,
+    CommandLine, Conversation, ConversationUser, Evaluation, Expectation, FlowPattern, HttpEndpoint,
+    Implementation, InlineAgent, JsonPathCheck, JudgeEvaluation, Knowledge, LlmCondition, Mock, MockError,
+    MockWhen, ModelChoice, NamedModel, Place, Plugin, Price, Prices, Reached, SatisfactionMethod, Scenario,
+    ScriptedCondition, ScriptedReply, ScriptedRule, Server, Setup, Step, Strategy, TerminationCondition,
+    TerminationKind, ToolCalled, ToolDefinition, UserSimulator, ValueQuery, Variable, check, check_agent,
+    check_with,
 };
 pub use notes::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted, StepView, TurnView};
 pub use problem::{Problem, Severity, Style};
 pub use read::Dialect;
+pub use report::{
+    ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn, EvaluationResult,
+    ExecutionResult, MockAnswer, MockReport, ScenarioResult, StepResult, StepStatus, TrajectoryStep,
+};

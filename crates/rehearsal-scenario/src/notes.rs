@@ -110,6 +110,9 @@ pub struct StepView<'a> {
     pub events: &'a [Arc<Event>],
 }
 
+/// How a step began and ended, with the places of the two notes.
+type Found = (StepStarted, usize, Option<(StepEnded, usize)>);
+
 /// One exchange with the agent.
 #[derive(Clone, Debug)]
 pub struct TurnView<'a> {
@@ -127,7 +130,7 @@ impl<'a> StepView<'a> {
     /// The steps of a session, in order.
     pub fn all(ledger: &'a Ledger) -> Vec<Self> {
         let events = ledger.events();
-        let mut steps: Vec<(StepStarted, usize, Option<(StepEnded, usize)>)> = Vec::new();
+        let mut steps: Vec<Found> = Vec::new();
         for (at, event) in events.iter().enumerate() {
             let EventBody::Note { name, data } = &event.body else { continue };
             match &**name {
@@ -144,7 +147,7 @@ impl<'a> StepView<'a> {
                 _ => {}
             }
         }
-        let view = |(started, at, ended): (StepStarted, usize, Option<(StepEnded, usize)>)| {
+        let view = |(started, at, ended): Found| {
             let to = ended.as_ref().map_or(events.len(), |(_, at)| *at);
             let last = if ended.is_some() { to } else { to - 1 };
             StepView {

@@ -25,6 +25,8 @@ pub(crate) struct Reader<'t> {
     pub(crate) text: &'t str,
     pub(crate) dialect: Dialect,
     pub(crate) problems: Vec<Problem>,
+    /// Where the lines after the first begin.
+    pub(crate) lines: std::cell::OnceCell<Vec<usize>>,
 }
 
 impl Reader<'_> {
@@ -38,6 +40,14 @@ impl Reader<'_> {
             problem.severity = Severity::Warning;
         }
         self.problems.push(problem);
+    }
+
+    /// The number of the line at a place, from 1.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        let starts = self.lines.get_or_init(|| {
+            self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1).collect()
+        });
+        starts.partition_point(|start| *start <= at) + 1
     }
 
     fn wrong_type(&mut self, node: &Node, what: &str, expected: &str) {

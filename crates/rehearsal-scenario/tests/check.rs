@@ -3,7 +3,8 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use expect_test::{Expect, expect};
-use rehearsal_scenario::{Action, Dialect, Evaluation, Severity, Strategy, Style, check};
+use rehearsal_scenario::environment::Language;
+use rehearsal_scenario::{Action, Check, ConversationUser, Dialect, Severity, Strategy, Style, check};
 
 const GOOD: &str = r#"
 name: Refund
@@ -70,8 +71,9 @@ fn a_good_file_has_no_problems_and_its_defaults() {
         panic!("{scenario:?}")
     };
     assert_eq!((conversation.timeout_per_turn_ms, conversation.total_timeout_ms), (30_000, 300_000));
-    assert_eq!((conversation.user_simulator.temperature, conversation.user_simulator.max_tokens), (0.7, 200));
-    let Evaluation::StringContains { case_sensitive: false, .. } = &scenario.run[0].evaluations[0] else {
+    let ConversationUser::Simulator(user) = &conversation.user else { panic!() };
+    assert_eq!((user.temperature, user.max_tokens), (0.7, 200));
+    let Check::StringContains { case_sensitive: false, .. } = &scenario.run[0].evaluations[0].check else {
         panic!("{scenario:?}")
     };
 }
@@ -213,7 +215,7 @@ fn the_other_dialect_warns_of_what_it_drops_and_keeps_its_own_rules() {
         4 | character: [billing]
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `plugins`, `environment`, `setup`, `run`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `judgment`
 
         error[missing-key]: step 3 needs `evaluations`
           --> refund.scenario.yaml:28:5
@@ -257,7 +259,7 @@ fn of_two_actions_the_other_dialect_takes_the_one_its_runner_takes() {
         scenario.run[0].action.clone()
     };
     assert_eq!(actions("input: hi\n    code: ls"), Action::Input("hi".into()));
-    assert_eq!(actions("input: ''\n    code: ls"), Action::Code { lang: None, code: "ls".into() });
+    assert_eq!(actions("input: ''\n    code: ls"), Action::Code { lang: Language::Bash, code: "ls".into() });
     let talk = actions(&format!("{TALK}\n    code: ls"));
     assert!(matches!(talk, Action::Conversation { input: None, .. }), "{talk:?}");
 }
@@ -318,19 +320,48 @@ fn a_key_without_a_value_is_an_error() {
     assert_eq!(kinds(&text, Dialect::ElizaOs), ["error wrong-type", "error missing-key"]);
 }
 
+/// A file with one evaluation of a conversation.
+fn of_talk(evaluation: &str) -> String {
+    with_run(&format!("\n  - {TALK}\n    evaluations:\n      - {{{evaluation}}}"))
+}
+
 #[test]
 fn what_decides_nothing_is_an_error_and_in_the_other_dialect_a_warning() {
-    let condition =
-        TALK.replace("}}", "}, termination_conditions: [{type: custom_condition, keywords: [x]}]}");
+    let condition = TALK.replace("}}", "}, termination_conditions: [{type: custom_condition}]}");
     let table = [
         (with_evaluation("type: string_contains, value: ''"), "always-true"),
         (with_evaluation("type: file_contains, path: a, value: ''"), "always-true"),
         (with_evaluation("type: regex_match, pattern: ''"), "always-true"),
-        (with_evaluation("type: conversation_length, optimal_turns: 3"), "always-true"),
-        (with_evaluation("type: conversation_flow, required_patterns: []"), "always-true"),
-        (with_evaluation("type: context_retention, test_memory_of: []"), "always-true"),
+        (of_talk("type: conversation_length, optimal_turns: 3"), "always-true"),
+        (of_talk("type: conversation_flow, required_patterns: []"), "always-true"),
+        (of_talk("type: context_retention, test_memory_of: []"), "always-true"),
         (with_evaluation("type: execution_time, max_duration_ms: -1"), "never-true"),
         (with_evaluation("type: llm_judge, prompt: p, expected: maybe"), "unknown-value"),
+        (with_evaluation("type: execution_time, max_duration_ms: 5, min_duration_ms: 6"), "never-true"),
+        (with_evaluation("type: regex_match, pattern: '(?i)a'"), "invalid-pattern"),
+        (with_evaluation("type: llm_judge, prompt: p, expected: '8+'"), "never-true"),
+        (with_evaluation("type: llm_judge, prompt: p, expected: '0.6-0.4'"), "never-true"),
+        (with_evaluation("type: llm_judge, prompt: p, expected: '0'"), "always-true"),
+        (with_evaluation("type: llm_judge, prompt: p, expected: '1-'"), "always-true"),
+        (
+            with_evaluation("type: llm_judge, prompt: p, expected: 'yes', json_schema: {type: object}"),
+            "no-effect",
+        ),
+        (
+            with_evaluation("type: llm_judge, prompt: p, expected: 'yes', json_schema: {type: odd}"),
+            "invalid-schema",
+        ),
+        (of_talk("type: conversation_length, min_turns: 4, max_turns: 3"), "never-true"),
+        (of_talk("type: conversation_length, min_turns: 4, target_range: [1, 3]"), "never-true"),
+        (with_evaluation("type: tool_called, tool: a, count: 1, max_count: 2"), "no-effect"),
+        (with_evaluation("type: tool_called, tool: a, min_count: 0"), "always-true"),
+        (with_evaluation("type: tool_called, tool: a, max_count: 0"), "never-true"),
+        (with_evaluation("type: tool_called, tool: a, min_count: 2, max_count: 1"), "never-true"),
+        (with_evaluation("type: tool_called, tool: a, count: 0, before: b"), "never-true"),
+        (with_evaluation("type: step_count, target_steps: 3"), "always-true"),
+        (with_evaluation("type: step_count, min_steps: 3, max_steps: 2"), "never-true"),
+        (with_evaluation("type: token_count"), "always-true"),
+        (with_evaluation("type: state, matches: {}"), "always-true"),
         (with_run(&format!("\n  - {condition}\n    evaluations: []")), "never-true"),
         (with_run("\n  - {input: hi, lang: bash, evaluations: []}"), "no-effect"),
         (with_run(" []"), "no-steps"),
@@ -355,13 +386,13 @@ fn a_judge_can_be_asked_for_these() {
 
 #[test]
 fn a_range_may_be_written_with_a_point() {
-    let text = with_evaluation("type: conversation_length, target_range: [1.0, 3.0]");
+    let text = of_talk("type: conversation_length, target_range: [1.0, 3.0]");
     let scenario = check(&text, Dialect::Rehearsal).scenario.expect("it is usable");
-    let Evaluation::ConversationLength { target_range: Some((1, 3)), .. } = scenario.run[0].evaluations[0]
+    let Check::ConversationLength { target_range: Some((1, 3)), .. } = scenario.run[0].evaluations[0].check
     else {
         panic!("{scenario:?}")
     };
-    let text = with_evaluation("type: conversation_length, target_range: [1.5, 3]");
+    let text = of_talk("type: conversation_length, target_range: [1.5, 3]");
     assert_eq!(kinds(&text, Dialect::Rehearsal), ["error wrong-type"]);
 }
 
@@ -369,6 +400,94 @@ fn a_range_may_be_written_with_a_point() {
 fn the_keys_that_can_stand_are_named_once() {
     let text = with_evaluation("type: file_contains, path: a, value: b, whatever: 1");
     let problems = check(&text, Dialect::Rehearsal).problems;
-    let help = "its keys are: `type`, `description`, `path`, `value`";
+    let help = "its keys are: `type`, `description`, `path`, `value`, `case_sensitive`";
     assert_eq!(problems[0].help.as_deref(), Some(help));
+}
+
+#[test]
+fn what_an_evaluation_is_made_of_is_looked_at_before_anything_runs() {
+    let table = [
+        (
+            "type: tool_called, tool: a, args: {n: {$gt: 1, x: 2}}",
+            "`n` mixes the operator `$gt` with the plain key `x`",
+        ),
+        (
+            "type: tool_not_called, tool: a, args: {n: [{$gtt: 1}]}",
+            "unknown operator `$gtt` at `n`; did you mean `$gt`?",
+        ),
+        ("type: tool_called, tool: a, status: passed", "`status` of an evaluation cannot be `passed`"),
+        ("type: tool_called, tool: a, count: 1.5", "`count` of an evaluation must be a whole number"),
+        ("type: state, matches: {a: {$regex: '('}}", "`$regex` at `a` is not a valid pattern"),
+        ("type: json_path, path: $.a, matches: {$bt: 1}", "unknown operator `$bt` at `value`"),
+        ("type: json_path, path: $.a", "`json_path` asks one of `equals`, `matches` and `exists`"),
+        (
+            "type: json_path, path: $.a, equals: 1, exists: true",
+            "`json_path` asks one of `equals`, `matches` and `exists`",
+        ),
+        ("type: answer_schema, schema: {type: odd}", "`schema`: invalid JSON Schema"),
+        ("type: cost, max_cost_usd: -1", "`max_cost_usd` of an evaluation must be at least 0"),
+        (
+            "type: llm_judge, prompt: p, expected: 'yes', capabilities: [a], json_schema: {properties: {judgment: {}, capabilities: {}}}",
+            "`json_schema` has a property `capabilities`",
+        ),
+    ];
+    for (yaml, message) in table {
+        let problems = check(&with_evaluation(yaml), Dialect::Rehearsal).problems;
+        let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+        assert!(messages.len() == 1 && messages[0].starts_with(message), "{yaml}: {messages:?}");
+    }
+    let text = with_evaluation("type: regex_match, pattern: 'a(b'");
+    let problem = &check(&text, Dialect::Rehearsal).problems[0];
+    assert_eq!((problem.code, &text[problem.span.clone()]), ("invalid-pattern", "'a(b'"));
+}
+
+#[test]
+fn a_path_names_one_value() {
+    let table = [
+        ("''", "it is empty; `$` is the whole answer"),
+        ("$.a[*]", "a position or a name in quotes is expected in the `[` at character 4"),
+        ("$.*", "a path names one value, so there can be no `*` at character 2"),
+        ("$.a..b", "a name is missing at character 4"),
+        ("$.a[0", "a `]` is missing for the `[` at character 4"),
+        ("'$.a[\"b]'", "a quote is missing in the `[` at character 4"),
+        ("$a", "a `.` or a `[` is expected at character 2"),
+        ("a]", "there is a `]` without its `[` at character 1"),
+    ];
+    for (path, why) in table {
+        let text = with_evaluation(&format!(
+            "type: json_path, path: \"{}\", exists: true",
+            path.trim_matches('\'').replace('"', "\\\"")
+        ));
+        let problems = check(&text, Dialect::Rehearsal).problems;
+        assert_eq!(problems.len(), 1, "{path}: {problems:?}");
+        assert!(problems[0].message.ends_with(&format!("is not a path: {why}")), "{path}: {problems:?}");
+    }
+    for path in ["$", "$.a.b[0]", "a.b.0", "$['a b'].c", "a[0][1]"] {
+        let text = with_evaluation(&format!("type: json_path, path: \"{path}\", exists: true"));
+        assert_eq!(problems(&text, Dialect::Rehearsal), "", "{path}");
+    }
+}
+
+#[test]
+fn prices_are_read_from_the_top_of_the_file() {
+    let with_prices = |prices: &str| {
+        format!(
+            "prices: {prices}{}",
+            with_run("\n  - {input: hi, evaluations: []}").replacen("name", "\nname", 1)
+        )
+    };
+    let text = with_prices("{'openai:gpt-4o': {input: 2.5, output: 10, cached: 1.25}}");
+    let prices = check(&text, Dialect::Rehearsal).scenario.expect("it is usable").prices;
+    let price = prices.0["openai:gpt-4o"];
+    assert_eq!((price.input, price.output, price.cached), (2.5, 10.0, Some(1.25)));
+    assert_eq!(kinds(&with_prices("{a: {input: 1}}"), Dialect::Rehearsal), ["error missing-key"]);
+    assert_eq!(
+        kinds(&with_prices("{a: {input: 1, output: -1}}"), Dialect::Rehearsal),
+        ["error out-of-range"]
+    );
+    assert_eq!(
+        kinds(&with_prices("{a: {input: 1, output: 1, each: 1}}"), Dialect::Rehearsal),
+        ["error unknown-key"]
+    );
+    assert_eq!(kinds(&with_prices("[1]"), Dialect::Rehearsal), ["error wrong-type"]);
 }

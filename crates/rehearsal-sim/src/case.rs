@@ -282,6 +282,13 @@ impl Case {
         self
     }
 
+    /// The same case, which cannot be run, and why.
+    #[must_use]
+    pub fn problem(mut self, why: impl Into<String>) -> Self {
+        self.problems.push(why.into());
+        self
+    }
+
     /// The same case with another limit of time for each answer of a user agent (two minutes unless told).
     #[must_use]
     pub fn user_timeout(mut self, timeout: Duration) -> Self {

@@ -33,6 +33,7 @@ pub struct Suite {
     jobs: usize,
     repeat: u32,
     seed: u64,
+    exact_seed: Option<u64>,
     clock: Arc<dyn Clock>,
     on_first_failure: OnFirstFailure,
     observer: Option<Arc<Observer>>,
@@ -40,14 +41,16 @@ pub struct Suite {
     cancel: Cancel,
 }
 
-type Journals = dyn Fn(&str, &RunOptions) -> Arc<dyn Journal> + Send + Sync;
+type Journals = dyn Fn(usize, &str, &RunOptions) -> Arc<dyn Journal> + Send + Sync;
 
 /// Makes the case for each of its runs, so that what a run needs (a folder, a process) lives as long as the run.
 #[derive(Clone)]
 pub struct CaseMaker {
     name: Arc<str>,
-    make: Arc<dyn Fn(&RunOptions) -> Arc<Case> + Send + Sync>,
+    make: Arc<MakeCase>,
 }
+
+type MakeCase = dyn Fn(&RunOptions) -> Arc<Case> + Send + Sync;
 
 impl CaseMaker {
     /// Makes cases of this name.
@@ -110,6 +113,8 @@ pub struct SuiteRun {
     pub result: SuiteResult,
     /// The cases that ran, in the order of the suite.
     pub runs: Vec<Arc<CaseRun>>,
+    /// The place in the suite of each of them.
+    pub places: Vec<usize>,
 }
 
 impl Suite {
@@ -123,6 +128,7 @@ impl Suite {
             jobs: Self::DEFAULT_JOBS,
             repeat: 1,
             seed: 0,
+            exact_seed: None,
             clock: Arc::new(SystemClock),
             on_first_failure: OnFirstFailure::Continue,
             observer: None,
@@ -152,6 +158,13 @@ impl Suite {
         self
     }
 
+    /// The same suite with this seed for every run, as a result shows it, to repeat one run exactly.
+    #[must_use]
+    pub fn exact_seed(mut self, seed: u64) -> Self {
+        self.exact_seed = Some(seed);
+        self
+    }
+
     /// The same suite with another clock, which all cases share: one that a case moves is moved for all of them.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -173,11 +186,11 @@ impl Suite {
         self
     }
 
-    /// The same suite, keeping events as they happen in what this makes for each run, given the case's name.
+    /// The same suite, keeping events as they happen in what this makes for each run, given the case's place and name.
     #[must_use]
     pub fn journal(
         mut self,
-        make: impl Fn(&str, &RunOptions) -> Arc<dyn Journal> + Send + Sync + 'static,
+        make: impl Fn(usize, &str, &RunOptions) -> Arc<dyn Journal> + Send + Sync + 'static,
     ) -> Self {
         self.journals = Some(Arc::new(make));
         self
@@ -203,7 +216,7 @@ impl Suite {
                     journal: None,
                     cancel: self.cancel.clone(),
                 };
-                options.journal = self.journals.as_ref().map(|make| make(&case.name, &options));
+                options.journal = self.journals.as_ref().map(|make| make(index, &case.name, &options));
                 let (observer, on_first_failure) = (self.observer.clone(), self.on_first_failure);
                 let job = Job {
                     index,
@@ -220,12 +233,18 @@ impl Suite {
         let mut finished: Vec<_> = stream::iter(jobs).buffer_unordered(self.jobs).collect().await;
         finished.sort_by_key(|(place, _)| *place);
         let result = self.summarise(&finished);
-        SuiteRun { result, runs: finished.into_iter().filter_map(|(_, run)| run).collect() }
+        let repeat = self.repeat as usize;
+        let (places, runs) =
+            finished.into_iter().filter_map(|(place, run)| Some((place / repeat, run?))).unzip();
+        SuiteRun { result, runs, places }
     }
 
     /// The seed with which a repeat of the case at this place runs. It does not depend on what other cases the suite
     /// has, except those of the same name before it.
     pub fn seed_of(&self, index: usize, repeat: u32) -> u64 {
+        if let Some(seed) = self.exact_seed {
+            return seed;
+        }
         let Some(case) = self.cases.get(index) else { return self.seed };
         let namesakes = self.cases[..index].iter().filter(|other| other.name == case.name).count() as u64;
         Chance::seeded(self.seed).derive(&case.name, (namesakes << 32) | u64::from(repeat)).seed()

@@ -43,7 +43,7 @@ impl LoopUser for Lines {
         let said = said(scene.ledger());
         if said > 0 {
             scene.note("answered", json!({"turn": said})).await?;
-            let metric: MetricRef = Arc::new(Custom::new(&format!("turn {said}"), move |ledger| {
+            let metric: MetricRef = Arc::new(Custom::new(format!("turn {said}"), move |ledger| {
                 MetricResult::from_pass(ledger.events().len() > said)
             }));
             scene.evaluate(&[metric]).await;
@@ -216,7 +216,7 @@ async fn what_a_stand_in_refuses_ends_the_case() {
 async fn judged(judgment: Judgment, results: Vec<MetricResult>) -> Verdict {
     let mut case = Case::new("judged", echo().max_rounds(1)).first_message("hello").judgment(judgment);
     for (index, result) in results.into_iter().enumerate() {
-        case = case.metric(Custom::new(&format!("metric {index}"), move |_| result.clone()));
+        case = case.metric(Custom::new(format!("metric {index}"), move |_| result.clone()));
     }
     case.run(&RunOptions::default()).await.result.status
 }

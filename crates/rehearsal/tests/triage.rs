@@ -41,8 +41,9 @@ async fn the_three_cases_pass_and_end_when_the_state_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_ledgers_do_not_depend_on_how_many_run_at_once() {
-    let ledgers =
-        |run: &SuiteRun| run.runs.iter().flat_map(CaseRun::ledgers).map(Ledger::to_jsonl).collect::<Vec<_>>();
+    let ledgers = |run: &SuiteRun| {
+        run.runs.iter().flat_map(|run| run.ledgers()).map(Ledger::to_jsonl).collect::<Vec<_>>()
+    };
     let one_by_one = suite(1).repeat(3).run().await;
     let side_by_side = suite(16).repeat(3).run().await;
     assert_eq!(ledgers(&one_by_one), ledgers(&side_by_side));

@@ -1,8 +1,9 @@
 //! Conversations in a scenario file.
 
-use super::evaluation::{self, Evaluation};
+use super::evaluation::{self, Evaluation, Place};
 use crate::Problem;
-use crate::read::Reader;
+use crate::js::Expression;
+use crate::read::{Fields, Reader};
 use crate::yaml::Node;
 
 /// How a conversation goes on after its first message.
@@ -15,7 +16,7 @@ pub struct Conversation {
     /// How long all of it may take.
     pub total_timeout_ms: u64,
     /// Who plays the user.
-    pub user_simulator: UserSimulator,
+    pub user: ConversationUser,
     /// What ends it early.
     pub termination_conditions: Vec<TerminationCondition>,
     /// What is asked of every turn.
@@ -30,11 +31,20 @@ pub struct Conversation {
     pub export_full_transcript: bool,
 }
 
+/// Who plays the user of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConversationUser {
+    /// A model with a persona.
+    Simulator(UserSimulator),
+    /// These messages, one after the other; the conversation ends after the last.
+    Script(Vec<String>),
+}
+
 /// A simulated user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserSimulator {
-    /// The model that plays it, by its key in `models`.
-    pub model_type: String,
+    /// The model that plays it, by its key in `models`; `user` unless told.
+    pub model_type: Option<String>,
     /// How freely it speaks.
     pub temperature: f64,
     /// The longest message, in tokens.
@@ -51,6 +61,8 @@ pub struct UserSimulator {
     pub emotional_state: Option<String>,
     /// What it knows.
     pub knowledge_level: Knowledge,
+    /// The line it begins at.
+    pub line: usize,
 }
 
 /// How much a simulated user knows.
@@ -75,6 +87,10 @@ pub struct TerminationCondition {
     pub keywords: Option<Vec<String>>,
     /// A question for the judge that shows it.
     pub llm_judge: Option<LlmCondition>,
+    /// A JavaScript expression over the transcript that shows it.
+    pub expression: Option<Expression>,
+    /// The line it begins at.
+    pub line: usize,
 }
 
 /// Kinds of ends.
@@ -127,19 +143,18 @@ pub(super) fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Conversation>
         Some(_) => fields.integer(reader, "max_turns", 2.0..=20.0).unwrap_or(2),
         None => 2,
     };
-    let simulator = fields.require(reader, "user_simulator", "user_simulator: {persona: …, objective: …}");
-    let user_simulator = simulator.and_then(|node| read_simulator(reader, node));
+    let user = read_user(reader, &mut fields);
     let conditions = fields.list(reader, "termination_conditions");
     let termination_conditions = conditions.iter().filter_map(|node| read_condition(reader, node)).collect();
     let timeout_per_turn_ms =
         fields.integer(reader, "timeout_per_turn_ms", 1000.0..=f64::INFINITY).unwrap_or(30_000);
     let total_timeout_ms =
         fields.integer(reader, "total_timeout_ms", 10_000.0..=f64::INFINITY).unwrap_or(300_000);
-    let mut evaluations = |key: &'static str, what: &str| {
-        fields.get(key).map(|node| evaluation::read_all(reader, node, what)).unwrap_or_default()
+    let mut evaluations = |key: &'static str, what: &str, place: Place| {
+        fields.get(key).map(|node| evaluation::read_all(reader, node, what, place)).unwrap_or_default()
     };
-    let turn_evaluations = evaluations("turn_evaluations", "`turn_evaluations`");
-    let final_evaluations = evaluations("final_evaluations", "`final_evaluations`");
+    let turn_evaluations = evaluations("turn_evaluations", "`turn_evaluations`", Place::Turn);
+    let final_evaluations = evaluations("final_evaluations", "`final_evaluations`", Place::Final);
     let (log_user_simulation, log_turn_decisions, export_full_transcript) =
         fields.get("debug_options").map_or((false, false, true), |node| read_debug(reader, node));
     fields.finish(reader);
@@ -147,7 +162,7 @@ pub(super) fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Conversation>
         max_turns,
         timeout_per_turn_ms,
         total_timeout_ms,
-        user_simulator: user_simulator?,
+        user: user?,
         termination_conditions,
         turn_evaluations,
         final_evaluations,
@@ -157,10 +172,32 @@ pub(super) fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Conversation>
     })
 }
 
+fn read_user(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<ConversationUser> {
+    let Some(node) = fields.get("user") else {
+        let example = "user_simulator: {persona: …, objective: …}";
+        let simulator = fields.require(reader, "user_simulator", example);
+        return simulator.and_then(|node| read_simulator(reader, node)).map(ConversationUser::Simulator);
+    };
+    if let Some(place) = fields.key_span("user_simulator") {
+        fields.get("user_simulator");
+        let message = "a conversation has one user, `user` or `user_simulator`";
+        reader.report(Problem::error("two-users", place, message).help("remove one of them"));
+    }
+    let mut user = reader.fields(node, "`user`")?;
+    let script = user.require(reader, "script", "script: [Hello, Thank you]");
+    let lines = script.map(|node| reader.texts(node, "`script`")).unwrap_or_default();
+    if let (Some(node), true) = (script, lines.is_empty()) {
+        let problem = Problem::error("empty", node.span.clone(), "a user without a line says nothing");
+        reader.report(problem.help("add a line: script: [Hello]"));
+    }
+    user.finish(reader);
+    Some(ConversationUser::Script(lines))
+}
+
 fn read_simulator(reader: &mut Reader<'_>, node: &Node) -> Option<UserSimulator> {
     let mut fields = reader.fields(node, "`user_simulator`")?;
     let simulator = UserSimulator {
-        model_type: fields.text(reader, "model_type").unwrap_or_else(|| "TEXT_LARGE".to_owned()),
+        model_type: fields.text(reader, "model_type"),
         temperature: fields.number(reader, "temperature", 0.0..=2.0).unwrap_or(0.7),
         max_tokens: fields.integer(reader, "max_tokens", 50.0..=500.0).unwrap_or(200),
         persona: fields.require_text(reader, "persona", "persona: who the user is"),
@@ -171,6 +208,7 @@ fn read_simulator(reader: &mut Reader<'_>, node: &Node) -> Option<UserSimulator>
         knowledge_level: fields
             .choice(reader, "knowledge_level", &KNOWLEDGE)
             .unwrap_or(Knowledge::Intermediate),
+        line: reader.line(node.span.start),
     };
     fields.finish(reader);
     Some(simulator)
@@ -189,13 +227,40 @@ fn read_condition(reader: &mut Reader<'_>, node: &Node) -> Option<TerminationCon
         fields.finish(reader);
         Some(LlmCondition { prompt, threshold })
     });
-    if kind == Some(TerminationKind::CustomCondition) && !fields.has("llm_judge") {
-        let message = "a `custom_condition` without `llm_judge` never ends anything";
-        let problem = Problem::error("never-true", fields.span(), message);
-        reader.report_without_effect(problem.help("add: llm_judge: {prompt: Is the goal reached?}"));
-    }
+    let expression = fields.get("expression").and_then(|node| {
+        let source = reader.text(node, "`expression`")?;
+        super::mock::read_expression(reader, node, Expression::value(&source))
+    });
+    report_condition(reader, &fields, kind);
     fields.finish(reader);
-    Some(TerminationCondition { kind: kind?, description, keywords, llm_judge })
+    let line = reader.line(node.span.start);
+    Some(TerminationCondition { kind: kind?, description, keywords, llm_judge, expression, line })
+}
+
+/// Reports a condition that never holds, or that says more than it does.
+fn report_condition(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: Option<TerminationKind>) {
+    let has = |key: &str| fields.has(key);
+    if kind == Some(TerminationKind::CustomCondition) && !has("llm_judge") && !has("expression") {
+        let message = "a `custom_condition` without `expression` and `llm_judge` never ends anything";
+        let problem = Problem::error("never-true", fields.span(), message);
+        reader.report_without_effect(
+            problem.help("add: expression: turns.length > 3, or llm_judge: {prompt: Is the goal reached?}"),
+        );
+    }
+    let without_effect: &[&str] = match kind {
+        Some(TerminationKind::MaxTurnsReached | TerminationKind::ConversationStuck) => {
+            &["keywords", "llm_judge", "expression"]
+        }
+        Some(TerminationKind::CustomCondition) => &["keywords"],
+        Some(_) => &["expression"],
+        None => &[],
+    };
+    for key in without_effect {
+        if let Some(place) = fields.key_span(key) {
+            let message = format!("`{key}` has no effect on this type of condition");
+            reader.report_without_effect(Problem::error("no-effect", place, message).help("remove it"));
+        }
+    }
 }
 
 fn read_debug(reader: &mut Reader<'_>, node: &Node) -> (bool, bool, bool) {

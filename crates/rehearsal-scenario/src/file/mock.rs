@@ -1,10 +1,14 @@
 //! Mocks in a scenario file.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
+use super::{AgentUnderTest, Reached, ToolDefinition};
 use crate::Problem;
-use crate::read::Reader;
-use crate::yaml::Node;
+use crate::js::{Expression, SyntaxError};
+use crate::read::{Fields, Reader, nearest};
+use crate::yaml::{Node, NodeValue};
 
 /// A mock of a tool.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,14 +21,16 @@ pub struct Mock {
     pub when: MockWhen,
     /// What it answers.
     pub response: Option<Value>,
-    /// A function that makes its answer.
-    pub response_fn: Option<String>,
+    /// A function that makes its answer, in JavaScript.
+    pub response_fn: Option<Expression>,
     /// The error it fails with.
     pub error: Option<MockError>,
     /// How long it takes, in milliseconds.
     pub delay_ms: Option<f64>,
     /// How often it fails, from 0 to 1.
     pub probability: Option<f64>,
+    /// The line it begins at.
+    pub line: usize,
 }
 
 /// When a mock answers: all that is given must hold.
@@ -36,8 +42,8 @@ pub struct MockWhen {
     pub input: Option<Map<String, Value>>,
     /// Some of what is known around the call.
     pub context: Option<Map<String, Value>>,
-    /// A condition.
-    pub matcher: Option<String>,
+    /// A condition, in JavaScript.
+    pub matcher: Option<Expression>,
     /// The first arguments.
     pub partial_args: Option<Vec<Value>>,
 }
@@ -53,28 +59,141 @@ pub struct MockError {
     pub status: Option<f64>,
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Mock> {
+/// What every call knows around it.
+pub(super) const ALWAYS_IN_CONTEXT: [&str; 3] = ["session", "step", "turn"];
+
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    context: &BTreeSet<String>,
+    agent: Option<&AgentUnderTest>,
+) -> Option<Mock> {
     let mut fields = reader.fields(node, "a mock")?;
+    fields.text(reader, "description");
     let service = fields.text(reader, "service");
     let method = fields.require_text(reader, "method", "method: the tool's name");
-    let when = fields.get("when").and_then(|node| read_when(reader, node)).unwrap_or_default();
+    let when = fields.get("when").and_then(|node| read_when(reader, node, context)).unwrap_or_default();
     let response = fields.get_or_null("response").map(Node::to_json);
-    let response_fn = fields.text(reader, "responseFn");
+    let response_fn = fields.get("responseFn").and_then(|node| {
+        let source = reader.text(node, "`responseFn` of a mock")?;
+        read_expression(reader, node, Expression::response(&source))
+    });
     let error = fields.get("error").and_then(|node| read_error(reader, node));
     let (delay_ms, probability) =
         fields.get("metadata").map_or((None, None), |node| read_metadata(reader, node));
-    if response.is_some() && response_fn.is_some() {
-        let place = fields.key_span("response").unwrap_or_else(|| fields.span());
-        let message = "a mock with `responseFn` never gives its `response`";
-        reader
-            .report_without_effect(Problem::error("no-effect", place, message).help("remove one of the two"));
+    report_answers(reader, &fields, probability);
+    let line = reader.line(node.span.start);
+    let mock = Mock { service, method, when, response, response_fn, error, delay_ms, probability, line };
+    if let (Some(place), Some(agent)) = (fields.key_span("method"), agent) {
+        report_unknown_tool(reader, place, &mock, agent);
     }
     fields.finish(reader);
-    Some(Mock { service, method, when, response, response_fn, error, delay_ms, probability })
+    Some(mock)
 }
 
-fn read_when(reader: &mut Reader<'_>, node: &Node) -> Option<MockWhen> {
+/// Keeps an expression that can be read, with its place for error messages.
+pub(super) fn read_expression(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    expression: Result<Expression, SyntaxError>,
+) -> Option<Expression> {
+    match expression {
+        Ok(expression) => Some(expression.at(format!("line {}", reader.line(node.span.start)))),
+        Err(error) => {
+            let message = format!("this is no JavaScript that can be used: {}", error.message);
+            reader.report(Problem::error("bad-expression", node.span.clone(), message));
+            None
+        }
+    }
+}
+
+/// Reports answers that are never given.
+fn report_answers(reader: &mut Reader<'_>, fields: &Fields<'_>, probability: Option<f64>) {
+    let mut never = |key: &str, message: &str| {
+        if let Some(place) = fields.key_span(key) {
+            let problem = Problem::error("no-effect", place, message);
+            reader.report_without_effect(problem.help("remove one of the two"));
+        }
+    };
+    if fields.has("response") && fields.has("responseFn") {
+        never("response", "a mock with `responseFn` never gives its `response`");
+    }
+    if fields.has("error") && probability.is_none() {
+        never(
+            "response",
+            "a mock with `error` and no `probability` always fails and never gives its `response`",
+        );
+        never(
+            "responseFn",
+            "a mock with `error` and no `probability` always fails and never calls its `responseFn`",
+        );
+    }
+}
+
+fn report_unknown_tool(
+    reader: &mut Reader<'_>,
+    place: std::ops::Range<usize>,
+    mock: &Mock,
+    agent: &AgentUnderTest,
+) {
+    if matches!(agent.reached, Reached::Http(_) | Reached::Chat { .. })
+        || agent.tools.iter().any(|tool| mock.plays(tool))
+    {
+        return;
+    }
+    let name = match &mock.service {
+        Some(service) => format!("{service}.{}", mock.method),
+        None => mock.method.clone(),
+    };
+    let problem =
+        Problem::error("never-used", place, format!("the agent has no tool `{name}` that this could play"));
+    let known = agent.tools.iter().map(|tool| tool.service_and_method().1);
+    reader.report_without_effect(match nearest(&mock.method, known) {
+        Some(word) if word != mock.method => problem.help(format!("did you mean `{word}`?")),
+        Some(_) => problem.help("its tool of that name belongs to another service"),
+        None => problem.help("add the tool to `agent.tools`, or remove the mock"),
+    });
+}
+
+/// Reports mocks for an agent whose tool calls never reach us.
+pub(super) fn report_unreachable(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    agent: Option<&AgentUnderTest>,
+) {
+    let elsewhere =
+        agent.is_some_and(|agent| matches!(agent.reached, Reached::Http(_) | Reached::Chat { .. }));
+    if let (true, Some(place)) = (elsewhere, fields.key_span("mocks")) {
+        let message = "these mocks can never answer: the tool calls of an agent behind HTTP never reach us";
+        let help = "remove them, or reach the agent by `command`, where its tool calls come to us";
+        reader.report(Problem::error("no-effect", place, message).help(help));
+    }
+}
+
+impl Mock {
+    /// Whether it can answer for a tool.
+    pub fn plays(&self, tool: &ToolDefinition) -> bool {
+        let (service, method) = tool.service_and_method();
+        match &self.service {
+            Some(own) => Some(own.as_str()) == service && self.method == method,
+            None => self.method == method || self.method == tool.name,
+        }
+    }
+}
+
+fn read_when(reader: &mut Reader<'_>, node: &Node, known: &BTreeSet<String>) -> Option<MockWhen> {
     let mut fields = reader.fields(node, "`when`")?;
+    if let Some(Node { value: NodeValue::Map(entries), .. }) = fields.get("context") {
+        for entry in entries.iter().filter(|entry| !known.contains(&entry.key)) {
+            let message = format!("no step has `{}` in its context, so this never holds", entry.key);
+            let problem = Problem::error("never-true", entry.key_span.clone(), message);
+            reader.report_without_effect(match nearest(&entry.key, known.iter().map(String::as_str)) {
+                Some(word) => problem.help(format!("did you mean `{word}`?")),
+                None => problem.help(format!("add it to a step: context: {{{}: …}}", entry.key)),
+            });
+        }
+    }
+    let matcher = fields.get("matcher").and_then(|node| read_matcher(reader, node));
     let list = |node: &Node, reader: &mut Reader<'_>, what: &str| {
         reader.list(node, what).iter().map(Node::to_json).collect::<Vec<Value>>()
     };
@@ -82,11 +201,21 @@ fn read_when(reader: &mut Reader<'_>, node: &Node) -> Option<MockWhen> {
         args: fields.get("args").map(|node| list(node, reader, "`args`")),
         input: fields.json_map(reader, "input"),
         context: fields.json_map(reader, "context"),
-        matcher: fields.text(reader, "matcher"),
+        matcher,
         partial_args: fields.get("partialArgs").map(|node| list(node, reader, "`partialArgs`")),
     };
     fields.finish(reader);
     Some(when)
+}
+
+fn read_matcher(reader: &mut Reader<'_>, node: &Node) -> Option<Expression> {
+    let source = reader.text(node, "`matcher` of a mock")?;
+    let matcher = read_expression(reader, node, Expression::matcher(&source))?;
+    if let Some(why) = matcher.why_constant() {
+        let problem = Problem::error("always-true", node.span.clone(), why);
+        reader.report_without_effect(problem.help("compare something of `args`, `input` or `context`"));
+    }
+    Some(matcher)
 }
 
 fn read_error(reader: &mut Reader<'_>, node: &Node) -> Option<MockError> {

@@ -1,0 +1,436 @@
+//! `rehearse run`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use rehearsal_core::{Clock as _, RepeatStatistics, Summary, SystemClock, elapsed};
+use rehearsal_models::Providers;
+use rehearsal_scenario::js::{WorkerCommand, Workers};
+use rehearsal_scenario::{Backstage, ScenarioResult, compile};
+use rehearsal_sim::{Cancel, CaseMaker, OnFirstFailure, Suite, SuiteEvent, SuiteRun};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use self::journal::RunJournal;
+use self::print::{Detail, Printer};
+use self::progress::Progress;
+use crate::load::{Completeness, Loaded, Selection};
+use crate::variables::Variables;
+use crate::{exit, models, output};
+
+mod journal;
+mod junit;
+mod print;
+mod progress;
+
+/// Run scenarios and judge what came of them.
+///
+/// Without `--live` no tool runs for real: each call is answered by a mock of the file, or ends its scenario. No model is
+/// called that a file or the command line does not name.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 all passed; 1 something failed, errored, was stopped or was judged by nothing; \
+                        2 the input or set-up is wrong; 130 interrupted."
+)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    selection: Selection,
+    /// Let tools run for real: mocks do not answer, and tools with a `command` or `http` do what they do
+    #[arg(long)]
+    live: bool,
+    /// A file of NAME=value lines, for keys and for the variables that scenarios name
+    #[arg(long, value_name = "FILE")]
+    env_file: Option<PathBuf>,
+    /// How many scenarios run side by side
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    jobs: Option<u32>,
+    /// Run each scenario so many times
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repeat: u32,
+    /// Where all chance comes from; the same seed draws the same
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// The seed of one run, as its result shows it, to repeat exactly that run
+    #[arg(long, value_name = "N", conflicts_with_all = ["seed", "repeat"])]
+    case_seed: Option<u64>,
+    /// Start no further scenario once one did not pass
+    #[arg(long)]
+    fail_fast: bool,
+    /// The longest a scenario may take, such as `90s`, `5m` or `500ms`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Write the results as JSON to a file, or to standard output with `-`
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+    /// Write the results as JUnit XML to a file
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Where results and ledgers are kept [default: .rehearsal/runs/TIME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print only what did not pass
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Print all transcripts and evaluations
+    #[arg(long, short)]
+    verbose: bool,
+    /// Keep the folders in which commands ran
+    #[arg(long)]
+    keep: bool,
+}
+
+/// What a run of scenarios came to, as it is written to files.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunResult {
+    /// The version of this form.
+    version: u32,
+    /// When it began.
+    started_at: String,
+    /// How long it took, in milliseconds.
+    duration_ms: u64,
+    /// Where its chance came from.
+    seed: u64,
+    /// Whether somebody interrupted it.
+    interrupted: bool,
+    /// How many runs came to what.
+    #[schemars(with = "SummaryForm")]
+    summary: Summary,
+    /// What each run of each scenario came to.
+    scenarios: Vec<ScenarioResult>,
+    /// What the repeats of each scenario say together.
+    #[schemars(with = "Vec<serde_json::Value>")]
+    repeats: Vec<RepeatStatistics>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "Summary")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct SummaryForm {
+    total: u32,
+    passed: u32,
+    failed: u32,
+    errors: u32,
+    terminated: u32,
+    unjudged: u32,
+    not_run: u32,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let help = || format!("`{text}` is no time; write `90s`, `5m`, `500ms` or a number of seconds");
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let number: u64 = text[..digits].parse().map_err(|_| help())?;
+    let found = match &text[digits..] {
+        "ms" => Duration::from_millis(number),
+        "" | "s" => Duration::from_secs(number),
+        "m" => Duration::from_secs(number.checked_mul(60).ok_or_else(help)?),
+        "h" => Duration::from_secs(number.checked_mul(3600).ok_or_else(help)?),
+        _ => return Err(help()),
+    };
+    if found.is_zero() { Err(format!("`{text}` leaves no time at all")) } else { Ok(found) }
+}
+
+pub(crate) fn run(args: &RunArgs) -> ExitCode {
+    match try_run(args) {
+        Ok(code) => code,
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
+    let Some(outcome) = args.selection.load(Completeness::Runnable) else { return Ok(exit::bad_input()) };
+    if outcome.unusable > 0 {
+        let (count, plural) = (outcome.unusable, if outcome.unusable == 1 { "" } else { "s" });
+        return Err(format!("{count} file{plural} cannot be used; nothing was run"));
+    }
+    if outcome.usable.is_empty() {
+        return Err(
+            "no scenario fits the filter\n\nhint: `rehearse check PATH` shows how many there are".to_owned()
+        );
+    }
+    let variables = Variables::with_file(args.env_file.as_deref())?;
+    let makers = makers(args, &outcome.usable, &variables)?;
+    let out = OutFolder::new(args.out.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("the runtime cannot be started: {error}"))?;
+    let began = SystemClock.now();
+    let cancel = Cancel::default();
+    let suite_run = runtime.block_on(play(args, makers, &out, &cancel));
+    let duration_ms = u64::try_from(elapsed(began, SystemClock.now()).as_millis()).unwrap_or(u64::MAX);
+    let interrupted = cancel.is_cancelled();
+    let scenarios = results(&outcome.usable, &suite_run, &out);
+    let result = RunResult {
+        version: 1,
+        started_at: began.to_string(),
+        duration_ms,
+        seed: args.case_seed.unwrap_or(args.seed),
+        interrupted,
+        summary: suite_run.result.summary,
+        repeats: suite_run.result.repeats.clone(),
+        scenarios,
+    };
+    print(args, &result, &suite_run, &out);
+    write_results(args, &result, &out)?;
+    Ok(if interrupted {
+        exit::interrupted()
+    } else if suite_run.result.passed() {
+        exit::PASSED
+    } else {
+        exit::not_passed()
+    })
+}
+
+fn makers(args: &RunArgs, loaded: &[Loaded], variables: &Variables) -> Result<Vec<CaseMaker>, String> {
+    let program =
+        std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
+    let scripts = Workers::new(WorkerCommand { program, args: vec![crate::JS_WORKER.to_owned()] });
+    let providers = Providers::default();
+    let mut makers = Vec::new();
+    for Loaded { path, scenario } in loaded {
+        let directory =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = fs::canonicalize(directory)
+            .map_err(|error| format!("cannot find the folder of `{}`: {error}", path.display()))?;
+        let (models_of, providers) = (variables.clone(), providers.clone());
+        let read = variables.clone();
+        let backstage = Backstage {
+            models: Arc::new(move |key, choice| models::build(key, choice, &providers, &models_of)),
+            scripts: scripts.clone(),
+            variables: Arc::new(move |name| read.get(name)),
+            directory,
+            live: args.live,
+            keep: args.keep,
+            timeout: args.timeout,
+        };
+        let maker = compile(scenario.clone(), backstage);
+        makers.push(maker.map_err(|why| format!("{}: {why}", path.display()))?);
+    }
+    Ok(makers)
+}
+
+/// Runs the scenarios; Ctrl-C ends those that run and starts no more.
+async fn play(args: &RunArgs, makers: Vec<CaseMaker>, out: &OutFolder, cancel: &Cancel) -> SuiteRun {
+    let total = makers.len() as u64 * u64::from(args.repeat);
+    let progress = Progress::new(args.quiet, total);
+    let mut suite = Suite::new(makers).seed(args.seed).repeat(args.repeat).cancel(cancel.clone());
+    if let Some(jobs) = args.jobs {
+        suite = suite.jobs(jobs as usize);
+    }
+    if args.fail_fast {
+        suite = suite.on_first_failure(OnFirstFailure::Stop);
+    }
+    if let Some(seed) = args.case_seed {
+        suite = suite.exact_seed(seed);
+    }
+    let (shown, stems) = (progress.clone(), out.stems());
+    let suite = suite.journal(move |index, name, options| {
+        let key = (index, options.repeat);
+        let shown = shown.clone();
+        let stem = stems.stem(index, name, options.repeat);
+        Arc::new(RunJournal::new(Some(stem), move |counts| shown.counted(key, counts)))
+    });
+    let shown = progress.clone();
+    let suite = suite.observe(move |event| match event {
+        SuiteEvent::Started { index, name, repeat } => shown.started((index, repeat), &name),
+        SuiteEvent::Finished { index, run } => shown.finished((index, run.result.repeat), &run.result),
+        _ => {}
+    });
+    let interrupt = async {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            cancel.cancel();
+        }
+        // A second one does not wait for anything.
+        if tokio::signal::ctrl_c().await.is_ok() {
+            #[expect(clippy::exit, reason = "who presses Ctrl-C twice wants it now")]
+            std::process::exit(130);
+        }
+        std::future::pending::<()>().await;
+    };
+    let run = tokio::select! {
+        run = suite.run() => run,
+        () = interrupt => unreachable!("it waits for ever"),
+    };
+    progress.close();
+    run
+}
+
+fn results(loaded: &[Loaded], run: &SuiteRun, out: &OutFolder) -> Vec<ScenarioResult> {
+    let stems = out.stems();
+    run.runs
+        .iter()
+        .zip(&run.places)
+        .map(|(case, place)| {
+            let Loaded { path, scenario } = &loaded[*place];
+            let mut result = ScenarioResult::new(scenario, &path.display().to_string(), case);
+            let stem = stems.stem(*place, &scenario.name, case.result.repeat);
+            let parts = case.ledgers().map(|ledger| journal::ledger_path(&stem, ledger.part()));
+            result.ledgers =
+                parts.filter(|path| path.exists()).map(|path| path.display().to_string()).collect();
+            result
+        })
+        .collect()
+}
+
+fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, out: &OutFolder) {
+    let detail = match (args.quiet, args.verbose) {
+        (true, _) => Detail::Quiet,
+        (_, true) => Detail::Verbose,
+        _ => Detail::Normal,
+    };
+    // Standard output is data: when the JSON goes there, nothing else does.
+    let json_to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    let write = if json_to_stdout { output::message } else { output::data };
+    let colour = if json_to_stdout {
+        args.selection.color.for_stream(&std::io::stderr())
+    } else {
+        args.selection.color.for_stream(&std::io::stdout())
+    };
+    let printer = Printer { detail, colour };
+    for (scenario, case) in result.scenarios.iter().zip(&run.runs) {
+        let text = printer.scenario(scenario, &case.main, &again(args, scenario));
+        if !text.is_empty() {
+            write(text.trim_end());
+        }
+    }
+    write(&printer.summary(&result.summary, &result.repeats, result.duration_ms));
+    if !args.quiet {
+        output::message(&format!("results and ledgers: {}", out.folder.display()));
+    }
+}
+
+/// The command that repeats just this run.
+fn again(args: &RunArgs, result: &ScenarioResult) -> String {
+    let mut words = vec!["rehearse".to_owned(), "run".to_owned(), quoted(&result.file)];
+    words.push(format!("--case-seed {}", result.seed));
+    if args.live {
+        words.push("--live".to_owned());
+    }
+    if args.selection.compat.is_some() {
+        words.push("--compat elizaos".to_owned());
+    }
+    let files = [("--agent", &args.selection.agent), ("--env-file", &args.env_file)];
+    for (flag, path) in files {
+        words.extend(path.as_ref().map(|path| format!("{flag} {}", quoted(&path.display().to_string()))));
+    }
+    for (role, spec) in &args.selection.models {
+        words.push(format!("--model {}", quoted(&format!("{role}={spec}"))));
+    }
+    words.join(" ")
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@,+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+fn write_results(args: &RunArgs, result: &RunResult, out: &OutFolder) -> Result<(), String> {
+    let json = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
+    write_file(&out.folder.join("result.json"), &json)?;
+    match args.json.as_deref() {
+        Some(path) if path == Path::new("-") => output::data(&json),
+        Some(path) => write_file(path, &json)?,
+        None => {}
+    }
+    if let Some(path) = &args.junit {
+        write_file(path, &junit::report(&result.scenarios)?)?;
+    }
+    Ok(())
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot write `{}`: {error}", path.display());
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    fs::write(path, text).map_err(failed)
+}
+
+/// The folder that keeps what a run leaves.
+struct OutFolder {
+    folder: PathBuf,
+}
+
+/// Names the ledgers of runs.
+#[derive(Clone)]
+struct Stems {
+    folder: PathBuf,
+}
+
+impl OutFolder {
+    fn new(given: Option<&Path>) -> Result<Self, String> {
+        let folder = match given {
+            Some(folder) => folder.to_owned(),
+            None => {
+                let runs = Path::new(".rehearsal").join("runs");
+                let now = SystemClock.now().strftime("%Y-%m-%dT%H-%M-%S%.3f").to_string();
+                runs.join(now)
+            }
+        };
+        let failed = |error: std::io::Error| {
+            format!(
+                "cannot make the folder `{}` for results: {error}\n\nhint: `--out DIR` names another",
+                folder.display()
+            )
+        };
+        let ledgers = folder.join("ledgers");
+        if given.is_some() && ledgers.exists() {
+            // A ledger is only ever appended to, so those of an earlier run must not be in the way.
+            fs::remove_dir_all(&ledgers).map_err(failed)?;
+        }
+        fs::create_dir_all(&ledgers).map_err(failed)?;
+        Ok(Self { folder })
+    }
+
+    fn stems(&self) -> Stems {
+        Stems { folder: self.folder.join("ledgers") }
+    }
+}
+
+impl Stems {
+    fn stem(&self, index: usize, name: &str, repeat: u32) -> PathBuf {
+        let words: Vec<String> = name
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        let slug: String = words.join("-").chars().take(60).collect();
+        let repeat = if repeat == 0 { String::new() } else { format!("-{}", repeat + 1) };
+        self.folder.join(format!("{:03}-{slug}{repeat}", index + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read() {
+        assert_eq!(duration("500ms").unwrap(), Duration::from_millis(500));
+        assert_eq!(duration("90").unwrap(), Duration::from_secs(90));
+        assert_eq!(duration("5m").unwrap(), Duration::from_mins(5));
+        for bad in ["", "s", "5x", "-1s", "1.5s", "0s", "99999999999999999999s", "99999999999999999h"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("a/b.yaml"), "a/b.yaml");
+        assert_eq!(quoted("it's here"), "'it'\\''s here'");
+    }
+}

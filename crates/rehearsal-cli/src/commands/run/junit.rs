@@ -1,0 +1,59 @@
+//! Results as JUnit XML, which CI systems read.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use rehearsal_core::Verdict;
+use rehearsal_scenario::ScenarioResult;
+
+/// The results as a JUnit report: a suite for each file, a test for each run of its scenario.
+pub(super) fn report(results: &[ScenarioResult]) -> Result<String, String> {
+    let mut report = Report::new("rehearse");
+    let mut files: Vec<&str> = Vec::new();
+    for result in results {
+        if !files.contains(&result.file.as_str()) {
+            files.push(&result.file);
+        }
+    }
+    for file in files {
+        let mut suite = TestSuite::new(file);
+        for result in results.iter().filter(|result| result.file == file) {
+            suite.add_test_case(test_case(result));
+        }
+        report.add_test_suite(suite);
+    }
+    report.to_string().map_err(|error| error.to_string())
+}
+
+fn test_case(result: &ScenarioResult) -> TestCase {
+    let status = match result.verdict {
+        Verdict::Passed => TestCaseStatus::success(),
+        Verdict::Failed => non_success(NonSuccessKind::Failure, "failed", result),
+        Verdict::Error => non_success(NonSuccessKind::Error, "error", result),
+        Verdict::Terminated => non_success(NonSuccessKind::Error, "terminated", result),
+        Verdict::Unjudged => non_success(NonSuccessKind::Failure, "unjudged", result),
+    };
+    let name = if result.repeat == 0 {
+        result.name.clone()
+    } else {
+        format!("{} #{}", result.name, result.repeat + 1)
+    };
+    let mut case = TestCase::new(name, status);
+    case.set_classname(result.file.clone());
+    case.set_time(Duration::from_millis(result.duration_ms));
+    case
+}
+
+fn non_success(kind: NonSuccessKind, word: &str, result: &ScenarioResult) -> TestCaseStatus {
+    let mut reasons: Vec<String> = Vec::new();
+    reasons.extend(result.error.as_ref().map(|error| error.message.clone()));
+    reasons.extend(result.terminated_by.clone());
+    let failed = result.evaluations().filter(|(_, evaluation)| !evaluation.success);
+    reasons.extend(failed.map(|(_, evaluation)| format!("{}: {}", evaluation.name, evaluation.message)));
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_type(word);
+    status
+        .set_message(reasons.first().map_or(word, |reason| reason.lines().next().unwrap_or(word)).to_owned());
+    status.set_description(reasons.join("\n"));
+    status
+}

@@ -1,0 +1,202 @@
+//! Reading scenario files and telling what is wrong with them.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use rehearsal_scenario::{
+    AgentFile, CheckOptions, Dialect, ModelChoice, Problem, Scenario, Severity, Style, check_agent,
+    check_with,
+};
+
+use crate::filter::Filter;
+use crate::{files, models, output};
+
+/// What scenarios are read, and what is given to them beside their files.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
+    /// Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken, or patterns
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Only scenarios that fit: words for names and tags, joined by `and`, `or`, `not`; `tag:WORD`, `name:WORD`
+    #[arg(long, value_name = "EXPR", add = clap_complete::ArgValueCompleter::new(crate::complete::scenario_names))]
+    pub(crate) filter: Option<Filter>,
+    /// A model for a part: `agent`, `user`, `judge`, or another key; such as `judge=openai:gpt-4o`
+    #[arg(long = "model", value_name = "ROLE=SPEC", value_parser = role_and_model)]
+    pub(crate) models: Vec<(String, String)>,
+    /// A YAML file with an `agent` for the scenarios, in place of their own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) agent: Option<PathBuf>,
+    /// Accept the files of another runner; what that one drops silently becomes a warning
+    #[arg(long, value_name = "RUNNER")]
+    pub(crate) compat: Option<Compat>,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Colour,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Compat {
+    /// The scenario runner of `ElizaOS`, 1.5.7 to 1.7.2
+    #[value(name = "elizaos")]
+    ElizaOs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Colour {
+    /// Whether what goes to a stream has colours.
+    pub(crate) fn for_stream(self, stream: &impl IsTerminal) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => {
+                stream.is_terminal()
+                    && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                    && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
+            }
+        }
+    }
+}
+
+fn role_and_model(text: &str) -> Result<(String, String), String> {
+    let (role, spec) =
+        text.split_once('=').ok_or_else(|| "write ROLE=SPEC, such as judge=openai:gpt-4o".to_owned())?;
+    models::check_specification(spec)?;
+    Ok((role.to_owned(), spec.to_owned()))
+}
+
+/// A scenario that can be used, and where it comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded {
+    pub(crate) path: PathBuf,
+    pub(crate) scenario: Scenario,
+}
+
+/// What became of the files.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) usable: Vec<Loaded>,
+    pub(crate) unusable: usize,
+    pub(crate) warnings: usize,
+}
+
+/// Which things that a scenario needs may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Completeness {
+    /// None: it is going to be run.
+    Runnable,
+    /// Those that the dialect leaves to whoever runs it.
+    AsWritten,
+}
+
+/// The most problems of a file that are shown; who has more is not helped by all of them.
+const MAX_SHOWN: usize = 100;
+
+impl Selection {
+    fn dialect(&self) -> Dialect {
+        match self.compat {
+            None => Dialect::Rehearsal,
+            Some(Compat::ElizaOs) => Dialect::ElizaOs,
+        }
+    }
+
+    fn style(&self) -> Style {
+        if self.color.for_stream(&std::io::stderr()) { Style::Coloured } else { Style::Plain }
+    }
+
+    /// Reads the files and shows what is wrong with them; nothing when they could not even be found.
+    pub(crate) fn load(&self, completeness: Completeness) -> Option<Outcome> {
+        let paths = match files::find(&self.paths) {
+            Ok(paths) => paths,
+            Err(error) => {
+                output::message(&format!("error: {error}"));
+                return None;
+            }
+        };
+        let options = CheckOptions { dialect: self.dialect(), specification: &models::check_specification };
+        let agent = match &self.agent {
+            None => None,
+            Some(path) => Some(self.load_agent(path, &options)?),
+        };
+        let mut outcome = Outcome::default();
+        for path in paths {
+            let text = match files::read(&path) {
+                Ok(text) => text,
+                Err(error) => {
+                    output::message(&format!("error: {error}\n"));
+                    outcome.unusable += 1;
+                    continue;
+                }
+            };
+            let checked = check_with(&text, &options);
+            let (mut scenario, mut problems) = (checked.scenario, checked.problems);
+            if let Some(found) = scenario.take() {
+                let found = self.complete(found, agent.as_ref());
+                let lenient = completeness == Completeness::AsWritten && self.compat.is_some();
+                if !lenient {
+                    problems.extend(found.missing(&text));
+                }
+                if self.compat.is_none() && self.agent.is_none() {
+                    problems.extend(found.unused(&text));
+                }
+                scenario = Some(found);
+            }
+            problems.sort_by_key(|problem| (problem.span.start, problem.severity));
+            self.show(&path, &text, &problems);
+            let errors = problems.iter().any(|problem| problem.severity == Severity::Error);
+            outcome.warnings +=
+                problems.iter().filter(|problem| problem.severity == Severity::Warning).count();
+            match scenario.filter(|_| !errors) {
+                None => outcome.unusable += 1,
+                Some(scenario) => {
+                    let chosen = |filter: &Filter| filter.chooses(&scenario.name, &scenario.tags);
+                    if self.filter.as_ref().is_none_or(chosen) {
+                        outcome.usable.push(Loaded { path, scenario });
+                    }
+                }
+            }
+        }
+        Some(outcome)
+    }
+
+    fn load_agent(&self, path: &Path, options: &CheckOptions<'_>) -> Option<AgentFile> {
+        let text = match files::read(path) {
+            Ok(text) => text,
+            Err(error) => {
+                output::message(&format!("error: {error}"));
+                return None;
+            }
+        };
+        let (agent, problems) = check_agent(&text, options);
+        self.show(path, &text, &problems);
+        agent
+    }
+
+    fn complete(&self, scenario: Scenario, agent: Option<&AgentFile>) -> Scenario {
+        let scenario = match agent {
+            Some(agent) => scenario.with_agent(agent),
+            None => scenario,
+        };
+        self.models.iter().fold(scenario, |scenario, (role, spec)| {
+            scenario.with_model(role, ModelChoice::Provider(spec.clone()))
+        })
+    }
+
+    fn show(&self, path: &Path, text: &str, problems: &[Problem]) {
+        let name = path.display().to_string();
+        for problem in problems.iter().take(MAX_SHOWN) {
+            output::message(&format!("{}\n", problem.render(&name, text, self.style())));
+        }
+        match problems.len().saturating_sub(MAX_SHOWN) {
+            0 => {}
+            1 => output::message("… and 1 more problem\n"),
+            more => output::message(&format!("… and {more} more problems\n")),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Building the models that scenarios choose.
+
+use std::sync::Arc;
+
+use rehearsal_agent::{Model, ModelError};
+use rehearsal_models::{Matcher, ModelSpec, Providers, Reply, Rule, ScriptedModel};
+use rehearsal_scenario::{ModelChoice, ScriptedCondition, ScriptedReply};
+
+use crate::variables::Variables;
+
+/// What is wrong with a model specification.
+pub(crate) fn check_specification(text: &str) -> Result<(), String> {
+    text.parse::<ModelSpec>().map(drop).map_err(|error| error.to_string())
+}
+
+/// Builds a model.
+pub(crate) fn build(
+    key: &str,
+    choice: &ModelChoice,
+    providers: &Providers,
+    variables: &Variables,
+) -> Result<Arc<dyn Model>, String> {
+    match choice {
+        ModelChoice::Provider(text) => {
+            let spec: ModelSpec = text.parse().map_err(|error| format!("model `{key}`: {error}"))?;
+            let model = providers.connect(&spec, &|name| variables.get(name));
+            Ok(Arc::new(model.map_err(|error| format!("model `{key}`: {error}"))?))
+        }
+        ModelChoice::Script(replies) => {
+            let replies: Vec<Reply> = replies.iter().map(|script| reply(key, script)).collect();
+            Ok(Arc::new(ScriptedModel::list(&format!("script:{key}"), replies)))
+        }
+        ModelChoice::Rules(rules) => {
+            let mut built = Vec::new();
+            for rule in rules {
+                let start = match matcher(&rule.when).map_err(|why| format!("model `{key}`: {why}"))? {
+                    Some(matcher) => Rule::when(matcher),
+                    None => Rule::otherwise(),
+                };
+                built.push(start.reply(reply(key, &rule.reply)));
+            }
+            Ok(Arc::new(ScriptedModel::rules(&format!("script:{key}"), built)))
+        }
+    }
+}
+
+fn reply(key: &str, script: &ScriptedReply) -> Reply {
+    if let Some(why) = &script.fail {
+        let model = format!("script:{key}").into();
+        return Reply::fail(ModelError::Status {
+            model,
+            status: 503,
+            message: why.clone(),
+            retry_after_ms: None,
+        });
+    }
+    let mut calls = script.calls.iter();
+    let mut reply = match (&script.json, &script.say) {
+        (Some(value), _) => Reply::json(value.clone()),
+        (None, Some(text)) => Reply::text(text),
+        (None, None) => match calls.next() {
+            Some((tool, args)) => Reply::call(tool, args.clone().into()),
+            None => Reply::text(""),
+        },
+    };
+    for (tool, args) in calls {
+        reply = reply.and_call(tool, args.clone().into());
+    }
+    match script.usage {
+        Some((input, output)) => reply.usage(input, output),
+        None => reply,
+    }
+}
+
+/// All conditions together; nothing when there are none.
+fn matcher(conditions: &[ScriptedCondition]) -> Result<Option<Matcher>, String> {
+    let mut all: Option<Matcher> = None;
+    for condition in conditions {
+        let one = match condition {
+            ScriptedCondition::UserContains(text) => Matcher::user_contains(text),
+            ScriptedCondition::UserMatches(pattern) => {
+                Matcher::user_matches(pattern).map_err(|error| error.to_string())?
+            }
+            ScriptedCondition::ToolResult(tool) => Matcher::tool_result(tool),
+            ScriptedCondition::ToolResultContains(tool, text) => Matcher::tool_result_contains(tool, text),
+            ScriptedCondition::SystemContains(text) => Matcher::system_contains(text),
+            ScriptedCondition::ConversationContains(text) => Matcher::conversation_contains(text),
+            ScriptedCondition::Turn(number) => Matcher::turn(number - 1),
+        };
+        all = Some(match all {
+            Some(before) => before.and(one),
+            None => one,
+        });
+    }
+    Ok(all)
+}

@@ -1,0 +1,469 @@
+//! A scenario becomes a case.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, Step as StepAgent, ToolRef};
+use rehearsal_core::Settings;
+use rehearsal_sim::{Case, CaseMaker, Judgment, Opening, RunOptions};
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use crate::environment::{LocalEnvironment, LocalOptions};
+use crate::js::Workers;
+use crate::play::mocks::Mocks;
+use crate::play::tools::{self, AgentProcess, Workplace};
+use crate::play::{Stage, simulator};
+use crate::remote::{CommandAgent, HttpAgent, HttpSettings, Introduction, UsagePaths};
+use crate::{
+    Action, AgentFile, AgentUnderTest, Check, Conversation, ConversationUser, Dialect, Evaluation,
+    HttpEndpoint, ModelChoice, NamedModel, Problem, Reached, Scenario, Server, Strategy,
+};
+
+/// Builds the model that a scenario chose.
+pub type BuildModel = dyn Fn(&str, &ModelChoice) -> Result<Arc<dyn Model>, String> + Send + Sync;
+
+/// Reads an environment variable of whoever runs a scenario.
+pub type ReadVariable = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// What a scenario takes from outside to be run.
+#[derive(Clone)]
+pub struct Backstage {
+    /// Builds the model with this key.
+    pub models: Arc<BuildModel>,
+    /// Evaluates JavaScript.
+    pub scripts: Workers,
+    /// The environment variables of whoever runs it.
+    pub variables: Arc<ReadVariable>,
+    /// The folder of the scenario's file.
+    pub directory: PathBuf,
+    /// Whether real tools run and mocks do not answer.
+    pub live: bool,
+    /// Whether the folders of runs are kept.
+    pub keep: bool,
+    /// How long a run may take.
+    pub timeout: Option<Duration>,
+}
+
+impl fmt::Debug for Backstage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backstage")
+            .field("directory", &self.directory)
+            .field("live", &self.live)
+            .field("keep", &self.keep)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The parts that a model can play in a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Agent,
+    User,
+    Judge,
+}
+
+impl Role {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::User => "user",
+            Self::Judge => "judge",
+        }
+    }
+
+    fn of(self) -> &'static str {
+        match self {
+            Self::Agent => "the agent",
+            Self::User => "the simulated user",
+            Self::Judge => "the judge",
+        }
+    }
+}
+
+impl Scenario {
+    /// The same scenario with an agent, and models and prices where it has none of that key.
+    #[must_use]
+    pub fn with_agent(mut self, file: &AgentFile) -> Self {
+        self.agent = Some(file.agent.clone());
+        for model in &file.models {
+            if !self.models.iter().any(|own| own.key == model.key) {
+                self.models.push(model.clone());
+            }
+        }
+        self.prices = self.prices.or(&file.prices);
+        self.variables.extend(file.variables.iter().cloned());
+        self
+    }
+
+    /// The same scenario with another model for a key.
+    #[must_use]
+    pub fn with_model(mut self, key: &str, model: ModelChoice) -> Self {
+        self.models.retain(|own| own.key != key);
+        self.models.push(NamedModel { key: key.to_owned(), model, line: 0 });
+        self
+    }
+
+    /// The key and the model for a part, where the file names a key for it or not.
+    fn model(&self, role: Role, written: Option<&str>) -> Option<&NamedModel> {
+        let named = |key: &str| self.models.iter().find(|model| model.key == key);
+        match written {
+            None => named(role.key()),
+            // The shipped runner has its own words for models; whoever runs its files names them by their part.
+            Some(key) if self.dialect == Dialect::ElizaOs => named(key).or_else(|| named(role.key())),
+            Some(key) => named(key),
+        }
+    }
+
+    /// Every use of a model: its part, the key that the file names for it, and the line of that.
+    fn uses(&self) -> Vec<(Role, Option<&str>, usize)> {
+        let mut uses = Vec::new();
+        if let Some(AgentUnderTest { reached: Reached::Inline(agent), .. }) = &self.agent
+            && self.talks()
+        {
+            uses.push((Role::Agent, Some(agent.model.as_str()), 1));
+        }
+        for step in &self.run {
+            if let Action::Conversation { conversation, .. } = &step.action {
+                if let ConversationUser::Simulator(simulator) = &conversation.user {
+                    uses.push((Role::User, simulator.model_type.as_deref(), simulator.line));
+                }
+                let conditions = conversation.termination_conditions.iter();
+                let judged = conditions.filter(|condition| condition.llm_judge.is_some());
+                uses.extend(judged.map(|condition| (Role::Judge, None, condition.line)));
+            }
+        }
+        let judged = self.evaluations().filter(|evaluation| evaluation.needs_judge());
+        uses.extend(judged.map(|evaluation| (Role::Judge, evaluation.judge_key(), evaluation.line)));
+        uses
+    }
+
+    /// Whether anything is said to the agent.
+    fn talks(&self) -> bool {
+        self.run.iter().any(|step| !matches!(step.action, Action::Code { .. }))
+    }
+
+    /// All evaluations, in the order of the file.
+    pub fn evaluations(&self) -> impl Iterator<Item = &Evaluation> {
+        self.run.iter().flat_map(|step| {
+            let (turn, last): (&[Evaluation], &[Evaluation]) = match &step.action {
+                Action::Conversation { conversation, .. } => {
+                    (&conversation.turn_evaluations, &conversation.final_evaluations)
+                }
+                _ => (&[], &[]),
+            };
+            step.evaluations.iter().chain(turn).chain(last)
+        })
+    }
+
+    /// What the scenario needs and does not name: an agent, and models for its parts.
+    pub fn missing(&self, text: &str) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let line = |line: usize| line_span(text, line);
+        if self.talks() && self.agent.is_none() {
+            let problem = Problem::error("no-agent", line(1), "the scenario does not say what is under test");
+            problems.push(problem.help(
+                "add an agent:\n  agent:\n    instructions: You are a helpful assistant.\n  models:\n    agent: openai:gpt-4o\n\
+                 or name a file that has one: --agent FILE",
+            ));
+        }
+        let mut told: Vec<(Role, Option<&str>)> = Vec::new();
+        for (role, written, at) in self.uses() {
+            if self.model(role, written).is_some() || told.contains(&(role, written)) {
+                continue;
+            }
+            told.push((role, written));
+            let key = written.unwrap_or(role.key());
+            let message = format!("{} needs a model, and no model is called `{key}`", role.of());
+            let problem = Problem::error("no-model", line(at), message);
+            problems.push(problem.help(format!(
+                "add it:\n  models:\n    {key}: openai:gpt-4o   # or {{script: [{{say: Hello}}]}}\nor name it on the command line: --model {key}=openai:gpt-4o"
+            )));
+        }
+        problems
+    }
+
+    /// Models of the file that nobody uses.
+    pub fn unused(&self, text: &str) -> Vec<Problem> {
+        let used: Vec<&str> = self
+            .uses()
+            .into_iter()
+            .filter_map(|(role, written, _)| self.model(role, written).map(|model| model.key.as_str()))
+            .collect();
+        let unused = self.models.iter().filter(|model| model.line > 0 && !used.contains(&model.key.as_str()));
+        unused
+            .map(|model| {
+                let message = format!("nobody uses the model `{}`", model.key);
+                let problem = Problem::error("unused-model", line_span(text, model.line), message);
+                problem
+                    .help("`agent`, `user` and `judge` are asked where they are needed; remove what is not")
+            })
+            .collect()
+    }
+
+    /// Whether a run of it needs a folder.
+    fn needs_folder(&self, live: bool) -> bool {
+        let setup = &self.setup;
+        let code = self.run.iter().any(|step| matches!(step.action, Action::Code { .. }));
+        let files = self.evaluations().any(|evaluation| {
+            matches!(
+                evaluation.check,
+                Check::FileExists { .. } | Check::FileContains { .. } | Check::CommandExitCodeIs { .. }
+            )
+        });
+        let agent = self.agent.as_ref().is_some_and(|agent| {
+            let reached = match &agent.reached {
+                Reached::Command(_) => true,
+                Reached::Http(endpoint) => endpoint.server.is_some(),
+                Reached::Chat { server, .. } => server.is_some(),
+                Reached::Inline(_) => false,
+            };
+            let real = live || !setup.passthrough.is_empty();
+            reached || (real && agent.tools.iter().any(|tool| tool.implementation.is_some()))
+        });
+        code || files || agent || !setup.virtual_fs.is_empty() || !setup.seed.is_empty()
+    }
+
+    fn server(&self) -> Option<&Server> {
+        match &self.agent.as_ref()?.reached {
+            Reached::Http(endpoint) => endpoint.server.as_ref(),
+            Reached::Chat { server, .. } => server.as_ref(),
+            Reached::Inline(_) | Reached::Command(_) => None,
+        }
+    }
+}
+
+/// The place of a line in a text.
+pub(crate) fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
+    let start = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
+    let rest = &text[start..];
+    let length = rest.find(['\r', '\n']).unwrap_or(rest.len());
+    let indent = rest[..length].len() - rest[..length].trim_start().len();
+    start + indent..start + length
+}
+
+/// Makes the cases for runs of a scenario.
+///
+/// # Errors
+/// Why it cannot be run: a model that cannot be built, a variable that is not set.
+pub fn compile(scenario: Scenario, backstage: Backstage) -> Result<CaseMaker, String> {
+    let compiled = Compiled::new(Arc::new(scenario), backstage)?;
+    let name = compiled.scenario.name.clone();
+    Ok(CaseMaker::new(&name, move |options| compiled.case(options)))
+}
+
+/// A scenario with all that its runs share.
+#[derive(Debug)]
+struct Compiled {
+    scenario: Arc<Scenario>,
+    backstage: Backstage,
+    models: BTreeMap<String, Arc<dyn Model>>,
+    variables: BTreeMap<String, String>,
+}
+
+impl Compiled {
+    fn new(scenario: Arc<Scenario>, backstage: Backstage) -> Result<Self, String> {
+        let mut models = BTreeMap::new();
+        for (role, written, _) in scenario.uses() {
+            let Some(named) = scenario.model(role, written) else {
+                return Err(format!("{} needs a model, and none is named", role.of()));
+            };
+            if !models.contains_key(&named.key) {
+                models.insert(named.key.clone(), (backstage.models)(&named.key, &named.model)?);
+            }
+        }
+        let mut variables = BTreeMap::new();
+        for variable in &scenario.variables {
+            let value = variable.value.clone().or_else(|| (backstage.variables)(&variable.name));
+            let value = value.ok_or_else(|| {
+                format!(
+                    "the scenario names the environment variable `{name}`, which is not set\n\nhint: set it, put it into \
+                     a file for `--env-file`, or give it a value: variables: {{{name}: …}}",
+                    name = variable.name
+                )
+            })?;
+            variables.insert(variable.name.clone(), value);
+        }
+        let compiled = Self { scenario, backstage, models, variables };
+        // What would fail in every run is told before the first.
+        let probe = compiled.agent(None, 1).map(drop);
+        match (&compiled.scenario.agent, probe) {
+            (Some(AgentUnderTest { reached: Reached::Command(_), .. }), _) => {}
+            (_, probe) => probe?,
+        }
+        Ok(compiled)
+    }
+
+    /// The case for one run.
+    fn case(&self, options: &RunOptions) -> Case {
+        match self.try_case(options) {
+            Ok(case) => case,
+            Err(why) => Case::new(&self.scenario.name, nobody()).problem(why),
+        }
+    }
+
+    fn try_case(&self, options: &RunOptions) -> Result<Case, String> {
+        let scenario = &self.scenario;
+        let folder = if scenario.needs_folder(self.backstage.live) {
+            let local = LocalOptions {
+                keep: self.backstage.keep,
+                variables: self.variables.clone(),
+                search_path: (self.backstage.variables)("PATH").map(Into::into),
+                clock: options.clock.clone(),
+                ..LocalOptions::default()
+            };
+            let folder = LocalEnvironment::new(local).map_err(|error| crate::play::told(&error))?;
+            Some(Arc::new(folder))
+        } else {
+            None
+        };
+        let port = match scenario.server() {
+            Some(_) => tools::free_port().map_err(|error| format!("no free port: {error}"))?,
+            None => 0,
+        };
+        let place =
+            folder.clone().map(|folder| Workplace { folder, directory: self.backstage.directory.clone() });
+        let agent = self.agent(place.as_ref(), port)?;
+        let stage = Stage {
+            scenario: scenario.clone(),
+            folder,
+            scripts: self.backstage.scripts.clone(),
+            prices: Arc::new(scenario.prices.clone()),
+            simulators: self.simulators(),
+            server: scenario.server().map(|server| (server.clone(), port)),
+            directory: self.backstage.directory.clone(),
+            running: Mutex::default(),
+        };
+        let mut case = Case::new(&scenario.name, Loop::new("conversation", agent))
+            .description(&scenario.description)
+            .opening(Opening::User)
+            .loop_played_by(stage)
+            .stand_in(self.mocks(place.as_ref())?)
+            .initial_state(Value::Object(scenario.setup.state.clone()))
+            .max_turns(u64::MAX)
+            .judgment(match scenario.strategy {
+                Strategy::AllPass => Judgment::AllPass,
+                Strategy::AnyPass => Judgment::AnyPass,
+            });
+        if let Some(limit) = self.backstage.timeout {
+            case = case.max_duration(limit);
+        }
+        for (role, written, _) in scenario.uses() {
+            let Some(named) = scenario.model(role, written).filter(|_| role == Role::Judge) else { continue };
+            let model = self.models[&named.key].clone();
+            case = match written {
+                Some(key) => case.named_judge(key, model),
+                None => case.judge(model),
+            };
+        }
+        Ok(case)
+    }
+
+    fn simulators(&self) -> BTreeMap<usize, AgentRef> {
+        let steps = self.scenario.run.iter().enumerate();
+        let simulators = steps.filter_map(|(index, step)| match &step.action {
+            Action::Conversation { conversation, .. } => {
+                let Conversation { user: ConversationUser::Simulator(simulator), .. } = &**conversation
+                else {
+                    return None;
+                };
+                let named = self.scenario.model(Role::User, simulator.model_type.as_deref())?;
+                Some((index + 1, simulator::agent(simulator, self.models[&named.key].clone())))
+            }
+            _ => None,
+        });
+        simulators.collect()
+    }
+
+    fn mocks(&self, place: Option<&Workplace>) -> Result<Mocks, String> {
+        let scenario = &self.scenario;
+        let definitions = scenario.agent.as_ref().map(|agent| agent.tools.clone()).unwrap_or_default();
+        let mut real = BTreeMap::new();
+        for tool in &definitions {
+            let allowed = self.backstage.live || scenario.setup.passthrough.contains(&tool.name);
+            if let (true, Some(tool)) = (allowed, tools::real(tool, place, &*self.backstage.variables)?) {
+                real.insert(tool.spec().name().to_owned(), tool);
+            }
+        }
+        let scripts = self.backstage.scripts.clone();
+        Ok(Mocks::new(scenario.clone(), definitions, real, scripts, self.backstage.live))
+    }
+
+    /// The agent under test, with the port of its server.
+    fn agent(&self, place: Option<&Workplace>, port: u16) -> Result<AgentRef, String> {
+        let Some(agent) = self.scenario.agent.as_ref().filter(|_| self.scenario.talks()) else {
+            return Ok(nobody());
+        };
+        let tools: Vec<ToolRef> = agent.tools.iter().map(tools::declared).collect();
+        match &agent.reached {
+            Reached::Inline(inline) => {
+                let named = self.scenario.model(Role::Agent, Some(&inline.model));
+                let named = named.ok_or_else(|| "the agent needs a model, and none is named".to_owned())?;
+                let mut llm = LlmAgent::new(&agent.name, self.models[&named.key].clone()).tools(tools);
+                if !inline.instructions.is_empty() {
+                    llm = llm.instruction(&inline.instructions);
+                }
+                if let Some(schema) = &inline.output_schema {
+                    llm = llm.output_schema(schema.clone());
+                }
+                if let Some(rounds) = inline.max_rounds {
+                    llm = llm.max_rounds(rounds);
+                }
+                let (temperature, max_tokens) = (inline.temperature, inline.max_tokens);
+                Ok(llm.settings(Settings { temperature, max_tokens, ..Settings::default() }).into())
+            }
+            Reached::Chat { specification, .. } => {
+                let specification = specification.replace("${port}", &port.to_string());
+                let model = (self.backstage.models)("agent", &ModelChoice::Provider(specification))?;
+                Ok(LlmAgent::new(&agent.name, model).into())
+            }
+            Reached::Http(endpoint) => {
+                let settings = self.http_settings(&agent.name, endpoint, port)?;
+                let agent = HttpAgent::new(settings).map_err(|error| error.to_string())?;
+                Ok(Arc::new(agent))
+            }
+            Reached::Command(command) => {
+                let place = place.ok_or_else(|| "there is no folder for the agent to run in".to_owned())?;
+                let introduction = self.introduction(Some(&place.folder));
+                let process = AgentProcess { command: command.clone(), place: place.clone() };
+                Ok(Arc::new(CommandAgent::new(&agent.name, process).tools(tools).introduction(introduction)))
+            }
+        }
+    }
+
+    fn http_settings(&self, name: &str, endpoint: &HttpEndpoint, port: u16) -> Result<HttpSettings, String> {
+        let url = endpoint.url.replace("${port}", &port.to_string());
+        let mut settings = HttpSettings::new(name, &url, &endpoint.response);
+        settings.method.clone_from(&endpoint.method);
+        for (header, value) in &endpoint.headers {
+            let value = tools::filled(value, &*self.backstage.variables)?;
+            settings.headers.insert(header.clone(), value.into());
+        }
+        if let Some(request) = &endpoint.request {
+            settings.request = request.clone();
+        }
+        settings.session.clone_from(&endpoint.session);
+        settings.usage = endpoint.usage.clone().map(|(input, output)| UsagePaths { input, output });
+        if let Some(millis) = endpoint.timeout_ms {
+            settings.timeout = Duration::from_millis(millis);
+        }
+        settings.introduction = self.introduction(None);
+        Ok(settings)
+    }
+
+    fn introduction(&self, folder: Option<&LocalEnvironment>) -> Introduction {
+        Introduction {
+            plugins: self.scenario.plugins.clone(),
+            context: tools::introduction_context(&self.backstage.directory, folder),
+        }
+    }
+}
+
+/// An agent for scenarios that only run code: nothing is ever said to it.
+fn nobody() -> AgentRef {
+    StepAgent::new("nobody", |cx| Ok(cx.respond("there is no agent"))).into()
+}

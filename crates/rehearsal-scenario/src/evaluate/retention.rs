@@ -1,0 +1,143 @@
+//! What the agent remembered.
+
+use rehearsal_core::MetricResult;
+use rehearsal_metrics::Question;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::judge::share_of;
+use super::reasoning::{all, cited, object, read, reasoning, unusable};
+use super::record::{INSTRUCTIONS, Record};
+use super::scene::Scene;
+use super::text::has;
+
+/// Something that the user said and the agent should remember.
+pub(super) struct Memory<'s> {
+    item: &'s str,
+    /// Where in the turns of the scene the user said it.
+    said: usize,
+    /// How many of the turns after that are looked at.
+    turns: usize,
+}
+
+/// What is to be remembered, with the turns in which it should be.
+///
+/// # Errors
+/// The user never said something, or said it only in the last turn.
+pub(super) fn memories<'s>(
+    scene: &Scene<'_>,
+    items: &'s [String],
+    retention_turns: u64,
+) -> Result<Vec<Memory<'s>>, String> {
+    let memory = |item: &'s String| {
+        let says =
+            |said: &Option<(u64, String)>| said.as_ref().is_some_and(|(_, text)| has(text, item, false));
+        let said = scene.turns.iter().position(|turn| says(&turn.user));
+        let said = said.ok_or_else(|| format!("the user never says {item:?}"))?;
+        let left = scene.turns.len() - said - 1;
+        if left == 0 {
+            return Err(format!(
+                "the user says {item:?} only in the last turn, so nothing shows whether it is remembered"
+            ));
+        }
+        Ok(Memory { item, said, turns: left.min(usize::try_from(retention_turns).unwrap_or(left)) })
+    };
+    items.iter().map(memory).collect()
+}
+
+impl Memory<'_> {
+    /// The numbers of the turns that are looked at.
+    fn numbers(&self, scene: &Scene<'_>) -> Vec<usize> {
+        scene.turns[self.said + 1..=self.said + self.turns].iter().map(|turn| turn.number).collect()
+    }
+}
+
+pub(super) fn question(scene: &Scene<'_>, memory: &Memory<'_>) -> Question {
+    let numbers = memory.numbers(scene);
+    let list: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    let mut record = Record::default();
+    record.turns(&scene.turns[memory.said..=memory.said + memory.turns]);
+    Question {
+        instructions: INSTRUCTIONS.to_owned(),
+        prompt: format!(
+            "QUESTION\nIn turn {} the user says something about {:?}. Does the agent still know it in each of \
+             these turns: {}?\nIt does not where it asks for it again, contradicts it, or acts as if it had never \
+             been said. Where nothing in a turn depends on it, the agent counts as still knowing it.\n\n{}\n\n\
+             Answer the question above for each of the turns {} by itself.",
+            scene.turns[memory.said].number,
+            memory.item,
+            list.join(", "),
+            record.fenced(),
+            list.join(", "),
+        ),
+        schema: object(json!({
+            "turns": {
+                "type": "array",
+                "items": object(json!({
+                    "turn": {"type": "integer", "enum": numbers},
+                    "reasoning": reasoning(),
+                    "remembered": {"type": "boolean"},
+                })),
+            },
+        })),
+        judge: None,
+        temperature: None,
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    turns: Vec<Opinion>,
+}
+
+#[derive(Deserialize)]
+struct Opinion {
+    turn: usize,
+    reasoning: String,
+    remembered: bool,
+}
+
+pub(super) fn conclude(
+    scene: &Scene<'_>,
+    memories: &[Memory<'_>],
+    threshold: f64,
+    answers: &[Value],
+) -> Result<MetricResult, String> {
+    let answers = all(answers, memories.len())?;
+    let mut shares = Vec::new();
+    let mut told = Vec::new();
+    for (memory, answer) in memories.iter().zip(answers) {
+        let given: Answer = read(answer)?;
+        let numbers = memory.numbers(scene);
+        let of = |number: &usize| given.turns.iter().find(|turn| turn.turn == *number);
+        let missing = numbers.iter().find(|number| of(number).is_none());
+        if let Some(number) = missing {
+            return Err(unusable(&format!("it says nothing of turn {number}"), answer));
+        }
+        let turns: Vec<&Opinion> = numbers.iter().filter_map(of).collect();
+        let kept = turns.iter().filter(|turn| turn.remembered).count();
+        shares.extend(share_of(kept, turns.len()));
+        told.push((
+            format!("{:?} was remembered in {kept} of {} turns", memory.item, turns.len()),
+            Vec::new(),
+        ));
+        for turn in turns.iter().filter(|turn| !turn.remembered) {
+            let text =
+                format!("{:?} was not remembered in turn {}: {}", memory.item, turn.turn, turn.reasoning);
+            told.push((text, cited(&turn.reasoning, scene.ledger)));
+        }
+    }
+    let Some(score) = mean(&shares) else {
+        return Ok(MetricResult::unscored("nothing is to be remembered"));
+    };
+    let message =
+        format!("the agent remembered {score:.2} of what it was told, at least {threshold} asked for");
+    // Adding up shares may lose a last digit, which must not decide.
+    let result = MetricResult::from_pass(score + 1e-9 >= threshold).score(score).because(message);
+    Ok(told.into_iter().fold(result, |result, (text, events)| result.because_of(text, events)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody counts to 2^53")]
+fn mean(shares: &[f64]) -> Option<f64> {
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}

@@ -1,0 +1,247 @@
+//! Models in a scenario file: who plays the agent's model, the simulated user and the judge.
+
+use serde_json::{Map, Value};
+
+use crate::Problem;
+use crate::read::{Fields, Reader};
+use crate::yaml::{Node, NodeValue};
+
+/// A model of a scenario, by its key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedModel {
+    /// Its key: `agent`, `user`, `judge`, or a name that a `model_type` uses.
+    pub key: String,
+    /// Which model it is.
+    pub model: ModelChoice,
+    /// The line it stands at; 0 for one that was not in the file.
+    pub line: usize,
+}
+
+/// Which model plays a part. The specification is only read here; whoever runs the scenario builds the model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelChoice {
+    /// A provider's model, such as `openai:gpt-4o`.
+    Provider(String),
+    /// A script that answers turn after turn.
+    Script(Vec<ScriptedReply>),
+    /// A script that answers by what it is asked.
+    Rules(Vec<ScriptedRule>),
+}
+
+/// One answer of a scripted model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScriptedReply {
+    /// What it says.
+    pub say: Option<String>,
+    /// What it says, as JSON.
+    pub json: Option<Value>,
+    /// The tools it calls, with their arguments.
+    pub calls: Vec<(String, Map<String, Value>)>,
+    /// Why it gives no answer.
+    pub fail: Option<String>,
+    /// The tokens it says it took: read and written.
+    pub usage: Option<(u64, u64)>,
+}
+
+/// One rule of a scripted model: all conditions must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScriptedRule {
+    /// When it answers; always when there are none.
+    pub when: Vec<ScriptedCondition>,
+    /// What it answers.
+    pub reply: ScriptedReply,
+}
+
+/// Something that a rule asks of a model call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScriptedCondition {
+    /// What the user just said contains this text.
+    UserContains(String),
+    /// What the user just said matches this regular expression.
+    UserMatches(String),
+    /// This tool has just answered.
+    ToolResult(String),
+    /// A tool has just answered something with this text.
+    ToolResultContains(String, String),
+    /// The instructions contain this text.
+    SystemContains(String),
+    /// Somebody has said something with this text.
+    ConversationContains(String),
+    /// It is this turn of the model, from 1.
+    Turn(u64),
+}
+
+/// Reads the `models` block. `specification` says what is wrong with a provider's model.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    specification: &dyn Fn(&str) -> Result<(), String>,
+) -> Vec<NamedModel> {
+    let NodeValue::Map(entries) = &node.value else {
+        drop(reader.fields(node, "`models`"));
+        return Vec::new();
+    };
+    let read = |reader: &mut Reader<'_>, key: &str, node: &Node| read_model(reader, key, node, specification);
+    let models = entries.iter().filter_map(|entry| {
+        let model = read(reader, &entry.key, &entry.value)?;
+        Some(NamedModel { key: entry.key.clone(), model, line: reader.line(entry.key_span.start) })
+    });
+    models.collect()
+}
+
+fn read_model(
+    reader: &mut Reader<'_>,
+    key: &str,
+    node: &Node,
+    specification: &dyn Fn(&str) -> Result<(), String>,
+) -> Option<ModelChoice> {
+    if let NodeValue::Text(text) = &node.value {
+        return read_provider(reader, node, text.clone(), specification);
+    }
+    let mut fields = reader.fields(node, format!("model `{key}`"))?;
+    let script = fields.get("script");
+    let rules = fields.get("rules");
+    let provider = fields.get("model");
+    let base_url = fields.text(reader, "base_url");
+    let choice = match (script, rules, provider) {
+        (Some(script), None, None) => {
+            let items = reader.list(script, "`script`");
+            Some(ModelChoice::Script(items.iter().filter_map(|item| read_reply_item(reader, item)).collect()))
+        }
+        (None, Some(rules), None) => {
+            let items = reader.list(rules, "`rules`");
+            Some(ModelChoice::Rules(items.iter().filter_map(|item| read_rule(reader, item)).collect()))
+        }
+        (None, None, Some(provider)) => reader.text(provider, "`model`").and_then(|mut text| {
+            if let Some(url) = &base_url {
+                text = format!("{text}@{url}");
+            }
+            read_provider(reader, provider, text, specification)
+        }),
+        _ => {
+            let message = format!("model `{key}` needs one of `model`, `script` and `rules`");
+            let problem = Problem::error("no-model", fields.span(), message);
+            reader.report(
+                problem.help(format!("write: {key}: openai:gpt-4o, or {key}: {{script: [{{say: Hello}}]}}")),
+            );
+            None
+        }
+    };
+    if let (Some(place), None) = (fields.key_span("base_url"), provider) {
+        let problem = Problem::error("no-effect", place, "`base_url` belongs to `model`");
+        reader.report(
+            problem.help("write: {model: openai-compatible:NAME, base_url: http://127.0.0.1:8080/v1}"),
+        );
+    }
+    fields.finish(reader);
+    choice
+}
+
+fn read_provider(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    text: String,
+    specification: &dyn Fn(&str) -> Result<(), String>,
+) -> Option<ModelChoice> {
+    match specification(&text) {
+        Ok(()) => Some(ModelChoice::Provider(text)),
+        Err(why) => {
+            let (message, help) = why.split_once("\n\nhint: ").unwrap_or((&why, ""));
+            let problem = Problem::error("unknown-model", node.span.clone(), message.trim_end());
+            reader.report(match help {
+                "" => problem,
+                help => problem.help(help),
+            });
+            None
+        }
+    }
+}
+
+fn read_reply_item(reader: &mut Reader<'_>, node: &Node) -> Option<ScriptedReply> {
+    if let NodeValue::Text(text) = &node.value {
+        return Some(ScriptedReply { say: Some(text.clone()), ..ScriptedReply::default() });
+    }
+    let mut fields = reader.fields(node, "a turn of a script")?;
+    let reply = read_reply(reader, &mut fields);
+    fields.finish(reader);
+    Some(reply)
+}
+
+fn read_rule(reader: &mut Reader<'_>, node: &Node) -> Option<ScriptedRule> {
+    let mut fields = reader.fields(node, "a rule of a script")?;
+    let when = fields.get("when").map(|node| read_conditions(reader, node)).unwrap_or_default();
+    let reply = read_reply(reader, &mut fields);
+    fields.finish(reader);
+    Some(ScriptedRule { when, reply })
+}
+
+fn read_reply(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> ScriptedReply {
+    let mut reply = ScriptedReply {
+        say: fields.text(reader, "say"),
+        json: fields.get_or_null("json").map(Node::to_json),
+        fail: fields.text(reader, "fail"),
+        ..ScriptedReply::default()
+    };
+    if let Some(tool) = fields.text(reader, "call") {
+        reply.calls.push((tool, fields.json_map(reader, "args").unwrap_or_default()));
+    }
+    for node in fields.list(reader, "calls") {
+        let Some(mut call) = reader.fields(node, "a call") else { continue };
+        let tool = call.require_text(reader, "tool", "tool: the tool's name");
+        reply.calls.push((tool, call.json_map(reader, "args").unwrap_or_default()));
+        call.finish(reader);
+    }
+    reply.usage = fields.get("usage").and_then(|node| {
+        let mut usage = reader.fields(node, "`usage`")?;
+        let input = usage.integer(reader, "input", 0.0..=1e15);
+        let output = usage.integer(reader, "output", 0.0..=1e15);
+        usage.finish(reader);
+        Some((input.unwrap_or(0), output.unwrap_or(0)))
+    });
+    let says = [reply.say.is_some(), reply.json.is_some(), reply.fail.is_some()];
+    let count = says.iter().filter(|says| **says).count();
+    if count == 0 && reply.calls.is_empty() {
+        let problem = Problem::error("no-reply", fields.span(), "this turn of the script says nothing");
+        reader.report(problem.help("add one of `say`, `json`, `call`, `calls` and `fail`"));
+    }
+    if count > 1 || (reply.fail.is_some() && !reply.calls.is_empty()) {
+        let message = "this turn of the script says several things; only one can be its answer";
+        reader.report(Problem::error("two-replies", fields.span(), message));
+    }
+    reply
+}
+
+fn read_conditions(reader: &mut Reader<'_>, node: &Node) -> Vec<ScriptedCondition> {
+    let Some(mut fields) = reader.fields(node, "`when`") else { return Vec::new() };
+    let mut conditions = Vec::new();
+    conditions.extend(fields.text(reader, "user_contains").map(ScriptedCondition::UserContains));
+    if let Some(pattern) = fields.text(reader, "user_matches") {
+        if let Err(error) = regex::Regex::new(&pattern) {
+            let place = fields.get("user_matches").map_or(fields.span(), |node| node.span.clone());
+            let why = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
+            reader.report(Problem::error(
+                "bad-pattern",
+                place,
+                format!("`user_matches` is no regular expression: {why}"),
+            ));
+        }
+        conditions.push(ScriptedCondition::UserMatches(pattern));
+    }
+    let contains = fields.text(reader, "tool_result_contains");
+    match (fields.text(reader, "tool_result"), contains) {
+        (Some(tool), Some(text)) => conditions.push(ScriptedCondition::ToolResultContains(tool, text)),
+        (Some(tool), None) => conditions.push(ScriptedCondition::ToolResult(tool)),
+        (None, Some(_)) => {
+            let place = fields.key_span("tool_result_contains").unwrap_or(fields.span());
+            let problem = Problem::error("missing-key", place, "`tool_result_contains` needs `tool_result`");
+            reader.report(problem.help("add: tool_result: the tool's name"));
+        }
+        (None, None) => {}
+    }
+    conditions.extend(fields.text(reader, "system_contains").map(ScriptedCondition::SystemContains));
+    let conversation = fields.text(reader, "conversation_contains");
+    conditions.extend(conversation.map(ScriptedCondition::ConversationContains));
+    conditions.extend(fields.integer(reader, "turn", 1.0..=1e6).map(ScriptedCondition::Turn));
+    fields.finish(reader);
+    conditions
+}

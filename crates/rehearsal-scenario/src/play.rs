@@ -1,0 +1,523 @@
+//! Playing a scenario: its steps one after the other, in one session.
+//!
+//! A [`Stage`] is the user of the agent's loop. Whenever the agent waits, it looks at the ledger for where the
+//! scenario is, closes the step or the turn that was just answered, and says what comes next. It keeps nothing
+//! itself, except what cannot be on a ledger: a folder, and a server that was started for the agent.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rehearsal_agent::AgentRef;
+use rehearsal_core::{Content, Decision, EndReason, Failure, Phase, Player, StatePatch, elapsed};
+use rehearsal_metrics::MetricRef;
+use rehearsal_sim::{LoopUser, Next, Scene, TimeLimit};
+use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
+
+use crate::environment::{Background, Command, Environment as _, Execution, LocalEnvironment, Program};
+use crate::evaluate::{EvaluationScope, Evaluator};
+use crate::js::{Scope, Workers};
+use crate::notes::{STEP_ENDED, STEP_STARTED};
+use crate::{
+    Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation, Prices,
+    Scenario, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind, TurnView,
+};
+
+pub(crate) mod mocks;
+pub(crate) mod simulator;
+pub(crate) mod termination;
+pub(crate) mod tools;
+
+/// The scope of the state in which calls find what is known around them.
+pub(crate) const SCOPE: &str = "scenario";
+
+/// How long a code step, a seeding command and a command of an evaluation may take unless told.
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Plays the steps of a scenario.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) scenario: Arc<Scenario>,
+    /// The folder of the run; nothing for a scenario that needs none.
+    pub(crate) folder: Option<Arc<LocalEnvironment>>,
+    pub(crate) scripts: Workers,
+    pub(crate) prices: Arc<Prices>,
+    /// The agents that play simulated users, by the number of their step.
+    pub(crate) simulators: BTreeMap<usize, AgentRef>,
+    /// A server to start before the first step, with its port.
+    pub(crate) server: Option<(Server, u16)>,
+    /// The folder of the scenario's file.
+    pub(crate) directory: PathBuf,
+    /// The server that was started; it ends with the run.
+    pub(crate) running: Mutex<Option<Background>>,
+}
+
+/// A failure of the scenario's own.
+pub(crate) fn failure(kind: &str, message: impl Into<String>) -> Failure {
+    Failure { phase: Phase::System, kind: kind.to_owned(), message: message.into() }
+}
+
+#[async_trait]
+impl LoopUser for Stage {
+    async fn next(&self, scene: &mut Scene<'_>) -> Result<Next, Failure> {
+        let (begun, open) = {
+            let views = StepView::all(scene.ledger());
+            (views.len(), views.last().is_some_and(|view| view.ended.is_none()))
+        };
+        if begun == 0 {
+            self.set_up().await?;
+        }
+        if open && let Some(next) = self.go_on(begun, scene).await? {
+            return Ok(next);
+        }
+        for number in begun + 1..=self.scenario.run.len() {
+            if let Some(next) = self.begin(number, scene).await? {
+                return Ok(next);
+            }
+        }
+        Ok(Next::End(EndReason::Completed))
+    }
+}
+
+impl Stage {
+    fn step(&self, number: usize) -> &Step {
+        &self.scenario.run[number - 1]
+    }
+
+    /// Makes ready what the steps find.
+    async fn set_up(&self) -> Result<(), Failure> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let set_up = |what: &str, why: String| failure("setup", format!("{what}: {why}"));
+        let setup = &self.scenario.setup;
+        let written = folder.write(&setup.virtual_fs).await;
+        written.map_err(|error| set_up("the files of `virtual_fs` could not be written", told(&error)))?;
+        for (index, command) in setup.seed.iter().enumerate() {
+            let what = format!("command {} of `seed` failed", index + 1);
+            let run = folder.run(&Command::new(program(command))).await;
+            let run = run.map_err(|error| set_up(&what, told(&error)))?;
+            if run.exit_code != Some(0) {
+                return Err(set_up(&what, describe(&run)));
+            }
+        }
+        if let Some((server, port)) = &self.server {
+            let started = tools::start_server(server, *port, folder, &self.directory).await;
+            *self.running.lock().await =
+                Some(started.map_err(|why| set_up("the agent's server did not start", why))?);
+        }
+        Ok(())
+    }
+
+    /// Begins a step; gives what is said to the agent, or nothing when the step is over already.
+    async fn begin(&self, number: usize, scene: &mut Scene<'_>) -> Result<Option<Next>, Failure> {
+        let step = self.step(number);
+        let kind = match &step.action {
+            Action::Input(_) => StepKind::Input,
+            Action::Conversation { .. } => StepKind::Conversation,
+            Action::Code { .. } => StepKind::Code,
+        };
+        let started =
+            StepStarted { step: number, name: step.name.clone(), kind, context: step.context.clone() };
+        scene.note(STEP_STARTED, json!(started)).await?;
+        match &step.action {
+            Action::Input(input) => {
+                let limit = step.timeout_ms.map(|millis| TimeLimit {
+                    within: Duration::from_millis(millis),
+                    what: format!("`timeout_ms` of step {number}"),
+                });
+                Ok(Some(self.say(number, 1, input, None, limit, scene)))
+            }
+            Action::Conversation { input: Some(input), conversation } => {
+                let limit = turn_limit(conversation, Duration::ZERO);
+                Ok(Some(self.say(number, 1, input, None, Some(limit), scene)))
+            }
+            Action::Conversation { input: None, conversation } => {
+                self.user_speaks(number, conversation, scene).await
+            }
+            Action::Code { lang, code } => {
+                self.run_code(number, step, Program::Code { lang: *lang, code: code.clone() }, scene).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn run_code(
+        &self,
+        number: usize,
+        step: &Step,
+        program: Program,
+        scene: &mut Scene<'_>,
+    ) -> Result<(), Failure> {
+        let folder = self
+            .folder
+            .as_ref()
+            .ok_or_else(|| failure("environment", "there is no folder to run code in"))?;
+        let timeout = step.timeout_ms.map_or(COMMAND_TIMEOUT, Duration::from_millis);
+        let command = Command { timeout, ..Command::new(program) };
+        let run = folder.run(&command).await;
+        let run = run.map_err(|error| failure("code", format!("step {number}: {}", told(&error))))?;
+        if run.timed_out {
+            let why = format!(
+                "step {number}: its code did not end within {timeout:?}\n\nhint: `timeout_ms` on the step allows more"
+            );
+            return Err(failure("timeout", why));
+        }
+        let ended = StepEnded {
+            step: number,
+            exit_code: run.exit_code,
+            stdout: kept(run.stdout, run.stdout_omitted),
+            stderr: kept(run.stderr, run.stderr_omitted),
+            ..self.ended(number).await?
+        };
+        self.finish(number, ended, Vec::new(), scene).await
+    }
+
+    /// Goes on with a step that the agent has just answered in.
+    async fn go_on(&self, number: usize, scene: &mut Scene<'_>) -> Result<Option<Next>, Failure> {
+        let step = self.step(number);
+        let Action::Conversation { conversation, .. } = &step.action else {
+            let reply = view(scene, number, |view| view.reply().map(|(_, text)| text).unwrap_or_default());
+            let ended = StepEnded { exit_code: Some(0), stdout: reply, ..self.ended(number).await? };
+            self.finish(number, ended, Vec::new(), scene).await?;
+            return Ok(None);
+        };
+        let taken = view(scene, number, |view| view.turns().len());
+        let metrics: Vec<MetricRef> = self.metrics(
+            &conversation.turn_evaluations,
+            EvaluationScope { step: number, turn: Some(taken) },
+            "",
+        );
+        scene.evaluate(&metrics).await;
+        if let Some(end) = self.conversation_end(number, conversation, taken, scene).await? {
+            let transcript = if conversation.export_full_transcript {
+                view(scene, number, |view| termination::transcript(&view.turns()))
+            } else {
+                String::new()
+            };
+            let ended = StepEnded {
+                exit_code: Some(0),
+                stdout: transcript,
+                conversation: Some(end),
+                ..self.ended(number).await?
+            };
+            let scope = EvaluationScope { step: number, turn: None };
+            let metrics = self.metrics(&conversation.final_evaluations, scope, " final");
+            self.finish(number, ended, metrics, scene).await?;
+            return Ok(None);
+        }
+        self.user_speaks(number, conversation, scene).await
+    }
+
+    /// What ends the conversation now, if something does.
+    async fn conversation_end(
+        &self,
+        number: usize,
+        conversation: &Conversation,
+        taken: usize,
+        scene: &mut Scene<'_>,
+    ) -> Result<Option<ConversationEnd>, Failure> {
+        let end = |early: bool, reason: &str, detail: String| {
+            Ok(Some(ConversationEnd { terminated_early: early, reason: reason.to_owned(), detail }))
+        };
+        for condition in &conversation.termination_conditions {
+            let events = scene.ledger().clone();
+            let views = StepView::nth(&events, number).map(|view| view.turns()).unwrap_or_default();
+            let finding = termination::holds(condition, &views, self, scene).await?;
+            if conversation.log_turn_decisions {
+                let (kind, why) = (condition.kind.word(), &finding.why);
+                let data = json!({"step": number, "turn": taken, "condition": kind, "holds": finding.holds, "why": why});
+                scene.note("turn_decision", data).await?;
+            }
+            if finding.holds {
+                return end(true, condition.kind.word(), finding.why);
+            }
+        }
+        if taken as u64 >= conversation.max_turns {
+            let why = format!("all {} turns were taken", conversation.max_turns);
+            return end(false, TerminationKind::MaxTurnsReached.word(), why);
+        }
+        if let ConversationUser::Script(lines) = &conversation.user {
+            let opened =
+                usize::from(matches!(&self.step(number).action, Action::Conversation { input: Some(_), .. }));
+            if taken >= lines.len() + opened {
+                return end(true, "script_ended", "the user's script has no further line".to_owned());
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lets the user of a conversation say the next message.
+    async fn user_speaks(
+        &self,
+        number: usize,
+        conversation: &Conversation,
+        scene: &mut Scene<'_>,
+    ) -> Result<Option<Next>, Failure> {
+        let (taken, passed) = view(scene, number, |view| (view.turns().len(), view.started_at));
+        let passed = elapsed(passed, scene.now());
+        if passed >= Duration::from_millis(conversation.total_timeout_ms) {
+            let limit = json!({"limit": "`total_timeout_ms`", "millis": conversation.total_timeout_ms});
+            scene.note("time_limit", limit).await?;
+            return Ok(Some(Next::End(EndReason::MaxDuration)));
+        }
+        let limit = turn_limit(conversation, passed);
+        let (message, decision) = match &conversation.user {
+            ConversationUser::Script(lines) => {
+                let opened = usize::from(matches!(
+                    &self.step(number).action,
+                    Action::Conversation { input: Some(_), .. }
+                ));
+                let line = lines.get(taken.saturating_sub(opened)).cloned().unwrap_or_default();
+                (line, Decision { by: Player::Script, name: Some("user script".into()), micros: 0 })
+            }
+            ConversationUser::Simulator(_) => {
+                self.simulate(number, conversation, limit.within, scene).await?
+            }
+        };
+        let limit =
+            turn_limit(conversation, elapsed(view(scene, number, |view| view.started_at), scene.now()));
+        Ok(Some(self.say(number, taken + 1, &message, Some(decision), Some(limit), scene)))
+    }
+
+    async fn simulate(
+        &self,
+        number: usize,
+        conversation: &Conversation,
+        within: Duration,
+        scene: &mut Scene<'_>,
+    ) -> Result<(String, Decision), Failure> {
+        let agent =
+            self.simulators.get(&number).ok_or_else(|| failure("model", "no model plays the user"))?;
+        let (prompt, last) = view(scene, number, |view| {
+            let turns = view.turns();
+            let last = turns.last().and_then(|turn| turn.agent.clone()).map(|(_, text)| text);
+            (simulator::prompt(&turns, conversation.max_turns), last)
+        });
+        let answer = scene.play(agent, Some(prompt.clone()), Some(within)).await?;
+        let raw = answer.text(agent)?;
+        let message = simulator::message(&raw, last.as_deref()).map_err(|why| Failure {
+            phase: Phase::UserAgent,
+            kind: "role_break".to_owned(),
+            message: format!(
+                "the simulated user of step {number} fell out of its role: {why}\n\nIt said:\n  {}\n\nhint: a stronger \
+                 model for `models.user`, a clearer persona, or `user: {{script: […]}}` instead",
+                raw.trim().replace('\n', "\n  ")
+            ),
+        })?;
+        if conversation.log_user_simulation {
+            let data = json!({"step": number, "prompt": prompt, "message": message});
+            scene.note("user_simulation", data).await?;
+        }
+        Ok((message, answer.decision))
+    }
+
+    /// Says something to the agent, with what its calls will find around them.
+    fn say(
+        &self,
+        number: usize,
+        turn: usize,
+        text: &str,
+        decision: Option<Decision>,
+        limit: Option<TimeLimit>,
+        scene: &Scene<'_>,
+    ) -> Next {
+        let mut context = self.step(number).context.clone();
+        context.insert("session".to_owned(), scene.ledger().session().as_str().into());
+        context.insert("step".to_owned(), number.into());
+        context.insert("turn".to_owned(), turn.into());
+        let change = StatePatch::replacing(scene.ledger().state(), SCOPE, "context", Value::Object(context));
+        Next::Say { content: Content::user(text), decision, changes: vec![change], limit }
+    }
+
+    /// How a step ended, as far as the environment knows.
+    async fn ended(&self, number: usize) -> Result<StepEnded, Failure> {
+        let mut ended = StepEnded {
+            step: number,
+            exit_code: None,
+            stdout: String::new(),
+            stderr: String::new(),
+            files: Map::new(),
+            files_left_out: 0,
+            commands: Vec::new(),
+            conversation: None,
+        };
+        let Some(folder) = &self.folder else { return Ok(ended) };
+        for command in self.step(number).commands() {
+            ended.commands.push(run_for_evaluation(folder, command).await);
+        }
+        let files = folder.files().await;
+        let files =
+            files.map_err(|error| failure("environment", format!("step {number}: {}", told(&error))))?;
+        ended.files_left_out = files.truncated;
+        ended.files = files.files.iter().map(|(path, file)| (path.clone(), json!(file))).collect();
+        Ok(ended)
+    }
+
+    /// Closes a step and evaluates it.
+    async fn finish(
+        &self,
+        number: usize,
+        ended: StepEnded,
+        mut metrics: Vec<MetricRef>,
+        scene: &mut Scene<'_>,
+    ) -> Result<(), Failure> {
+        scene.note(STEP_ENDED, json!(ended)).await?;
+        let scope = EvaluationScope { step: number, turn: None };
+        metrics.extend(self.metrics(&self.step(number).evaluations, scope, ""));
+        scene.evaluate(&metrics).await;
+        Ok(())
+    }
+
+    fn metrics(&self, evaluations: &[Evaluation], scope: EvaluationScope, part: &str) -> Vec<MetricRef> {
+        evaluators(evaluations, scope, part, &self.prices)
+    }
+
+    /// What a condition's expression sees.
+    pub(crate) fn expression_scope(scene: &Scene<'_>, turns: &[TurnView<'_>]) -> Scope {
+        let list: Vec<Value> = turns
+            .iter()
+            .map(|turn| {
+                let said = |message: &Option<(u64, String)>| message.as_ref().map(|(_, text)| text.clone());
+                json!({"number": turn.number, "user": said(&turn.user), "agent": said(&turn.agent)})
+            })
+            .collect();
+        let mut globals = Map::new();
+        globals.insert("transcript".to_owned(), termination::transcript(turns).into());
+        globals.insert("turns".to_owned(), list.into());
+        globals.insert("state".to_owned(), scene.ledger().state().to_value());
+        Scope {
+            globals,
+            now_ms: scene.now().as_millisecond(),
+            seed: scene.chance().number("condition", turns.len() as u64),
+            ..Scope::default()
+        }
+    }
+}
+
+/// The evaluators of a list of evaluations, with names that are unique in a case.
+pub(crate) fn evaluators(
+    evaluations: &[Evaluation],
+    scope: EvaluationScope,
+    part: &str,
+    prices: &Arc<Prices>,
+) -> Vec<MetricRef> {
+    let mut names: Vec<String> = Vec::new();
+    let place = match scope.turn {
+        Some(turn) => format!("{}.{turn}", scope.step),
+        None => format!("{}{part}", scope.step),
+    };
+    let evaluator = |evaluation: &Evaluation| -> MetricRef {
+        let label = format!("{place}: {}", evaluation.label());
+        let earlier = names.iter().filter(|name| **name == label).count();
+        names.push(label.clone());
+        let name = if earlier == 0 { label } else { format!("{label} ({})", earlier + 1) };
+        Arc::new(Evaluator::new(name, scope, evaluation.clone(), prices.clone()))
+    };
+    evaluations.iter().map(evaluator).collect()
+}
+
+impl Step {
+    /// The commands that its evaluations ask for.
+    fn commands(&self) -> impl Iterator<Item = &str> {
+        let finals: &[Evaluation] = match &self.action {
+            Action::Conversation { conversation, .. } => &conversation.final_evaluations,
+            _ => &[],
+        };
+        let mut seen = Vec::new();
+        let all = self.evaluations.iter().chain(finals).filter_map(Evaluation::command);
+        all.filter(move |command| {
+            let fresh = !seen.contains(command);
+            seen.push(*command);
+            fresh
+        })
+    }
+}
+
+fn view<T>(scene: &Scene<'_>, number: usize, read: impl FnOnce(&StepView<'_>) -> T) -> T {
+    match StepView::nth(scene.ledger(), number) {
+        Some(view) => read(&view),
+        None => unreachable!("step {number} was begun before it is looked at"),
+    }
+}
+
+/// How long the agent may take for its next answer, when so much of the conversation's time has passed.
+fn turn_limit(conversation: &Conversation, passed: Duration) -> TimeLimit {
+    let total = Duration::from_millis(conversation.total_timeout_ms).saturating_sub(passed);
+    let turn = Duration::from_millis(conversation.timeout_per_turn_ms);
+    if total < turn {
+        TimeLimit { within: total, what: "`total_timeout_ms`".to_owned() }
+    } else {
+        TimeLimit { within: turn, what: "`timeout_per_turn_ms`".to_owned() }
+    }
+}
+
+async fn run_for_evaluation(folder: &LocalEnvironment, command: &str) -> CommandRun {
+    let run = folder.run(&Command::new(Program::Shell(command.to_owned()))).await;
+    let mut result = CommandRun {
+        command: command.to_owned(),
+        exit_code: None,
+        stdout: String::new(),
+        stderr: String::new(),
+        problem: None,
+    };
+    match run {
+        Ok(run) => {
+            result.problem = run.timed_out.then(|| format!("it did not end within {COMMAND_TIMEOUT:?}"));
+            result.exit_code = run.exit_code;
+            result.stdout = kept(run.stdout, run.stdout_omitted);
+            result.stderr = kept(run.stderr, run.stderr_omitted);
+        }
+        Err(error) => result.problem = Some(told(&error)),
+    }
+    result
+}
+
+pub(crate) fn program(command: &CommandLine) -> Program {
+    match command {
+        CommandLine::Shell(line) => Program::Shell(line.clone()),
+        CommandLine::Words(words) => Program::Argv(words.clone()),
+    }
+}
+
+fn kept(text: String, omitted: u64) -> String {
+    if omitted == 0 { text } else { format!("{text}\n… {omitted} more bytes were not kept") }
+}
+
+/// How a command ended, in words.
+pub(crate) fn describe(run: &Execution) -> String {
+    let mut text = match (run.exit_code, run.signal) {
+        _ if run.timed_out => "it did not end in time".to_owned(),
+        (Some(code), _) => format!("it ended with code {code}"),
+        (None, Some(signal)) => format!("signal {signal} ended it"),
+        (None, None) => "it did not end by itself".to_owned(),
+    };
+    for output in [&run.stderr, &run.stdout] {
+        if !output.trim().is_empty() {
+            text.push_str("\n  ");
+            text.push_str(&output.trim().replace('\n', "\n  "));
+            break;
+        }
+    }
+    text
+}
+
+/// An error with its causes.
+pub(crate) fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        let words = source.to_string();
+        if !text.contains(&words) {
+            let (message, hint) =
+                text.split_once("\n\n").map_or((text.as_str(), None), |(m, h)| (m, Some(h)));
+            text = match hint {
+                Some(hint) => format!("{message}: {words}\n\n{hint}"),
+                None => format!("{message}: {words}"),
+            };
+        }
+        cause = source.source();
+    }
+    text
+}

@@ -1,0 +1,327 @@
+//! Mocks: which one answers a call, and what it answers.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rehearsal_agent::{Answer, Refusal, Tool, ToolAnswer, ToolEffect, ToolRef, run_tool};
+use rehearsal_core::{Player, ToolError, ToolOutcome};
+use rehearsal_sim::StandIn;
+use serde_json::{Map, Value, json};
+
+use super::SCOPE;
+use crate::js::{Expression, JsError, Scope, Workers};
+use crate::{Mock, Scenario, ToolDefinition};
+
+/// Plays the tools of a scenario: by its mocks, for real where the file or the command line says so, else not at all.
+#[derive(Debug)]
+pub(crate) struct Mocks {
+    scenario: Arc<Scenario>,
+    tools: Vec<ToolDefinition>,
+    /// The tools that may run for real.
+    real: BTreeMap<String, ToolRef>,
+    scripts: Workers,
+    live: bool,
+}
+
+/// What is known of a call when a mock is chosen.
+struct Call<'a> {
+    effect: &'a ToolEffect,
+    args: Value,
+    context: Map<String, Value>,
+}
+
+impl Mocks {
+    pub(crate) fn new(
+        scenario: Arc<Scenario>,
+        tools: Vec<ToolDefinition>,
+        real: BTreeMap<String, ToolRef>,
+        scripts: Workers,
+        live: bool,
+    ) -> Self {
+        Self { scenario, tools, real, scripts, live }
+    }
+
+    /// The mocks that could answer for a tool, the most specific first, with their places in the file.
+    fn candidates(&self, tool: &str) -> Vec<(usize, &Mock)> {
+        let definition = self.tools.iter().find(|definition| definition.name == tool);
+        let plays = |mock: &Mock| definition.is_some_and(|definition| mock.plays(definition));
+        let mut mocks: Vec<(usize, &Mock)> =
+            self.scenario.setup.mocks.iter().enumerate().filter(|(_, mock)| plays(mock)).collect();
+        mocks.sort_by_key(|(_, mock)| std::cmp::Reverse(mock.specificity()));
+        mocks
+    }
+
+    async fn first_match<'a>(
+        &'a self,
+        call: &Call<'_>,
+    ) -> Result<Result<(usize, &'a Mock), Vec<String>>, Refusal> {
+        let mut misses = Vec::new();
+        for (index, mock) in self.candidates(&call.effect.cx.tool) {
+            match self.mismatch(mock, call).await? {
+                None => return Ok(Ok((index, mock))),
+                Some(why) => misses.push(format!("{}: {why}", label(index, mock))),
+            }
+        }
+        Ok(Err(misses))
+    }
+
+    /// Why a mock does not answer a call; nothing when it does.
+    async fn mismatch(&self, mock: &Mock, call: &Call<'_>) -> Result<Option<String>, Refusal> {
+        let when = &mock.when;
+        let list = Value::Array(vec![call.args.clone()]);
+        if let Some(args) = &when.args
+            && !same(&Value::Array(args.clone()), &list)
+        {
+            return Ok(Some(format!("`args` is {}, the call has {list}", json!(args))));
+        }
+        if let Some(input) = &when.input
+            && let Some(why) = first_difference("input", input, call.args.as_object())
+        {
+            return Ok(Some(why));
+        }
+        if let Some(context) = &when.context
+            && let Some(why) = first_difference("context", context, Some(&call.context))
+        {
+            return Ok(Some(why));
+        }
+        if let Some(partial) = &when.partial_args {
+            let fits = partial.len() <= 1 && partial.first().is_none_or(|part| contains(&call.args, part));
+            if !fits {
+                return Ok(Some(format!("`partialArgs` is {}, the call has {list}", json!(partial))));
+            }
+        }
+        if let Some(matcher) = &when.matcher {
+            let value =
+                self.evaluate(matcher, call).await.map_err(|error| refusal("mock_matcher", mock, &error))?;
+            if value != Value::Bool(true) {
+                return Ok(Some("its `matcher` gives false".to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn evaluate(&self, expression: &Expression, call: &Call<'_>) -> Result<Value, JsError> {
+        let cx = &call.effect.cx;
+        let scope = Scope {
+            args: vec![call.args.clone()],
+            input: call.args.clone(),
+            context: Value::Object(call.context.clone()),
+            globals: Map::new(),
+            now_ms: cx.now().as_millisecond(),
+            seed: cx.chance.number("javascript", 0),
+        };
+        self.scripts.evaluate(expression, scope).await
+    }
+
+    async fn answer(&self, index: usize, mock: &Mock, call: &Call<'_>) -> Result<ToolOutcome, Refusal> {
+        if let Some(delay) = mock.delay_ms.filter(|delay| *delay > 0.0) {
+            tokio::time::sleep(Duration::from_secs_f64(delay / 1000.0)).await;
+        }
+        let number = index as u64;
+        let fails = match mock.probability {
+            Some(probability) => call.effect.cx.chance.fraction("mock", number) < probability,
+            None => mock.error.is_some(),
+        };
+        if fails {
+            return Ok(ToolOutcome::Error(mock.failure()));
+        }
+        match (&mock.response_fn, &mock.response) {
+            (Some(expression), _) => {
+                let value = self.evaluate(expression, call).await;
+                value.map(ToolOutcome::Output).map_err(|error| refusal("mock_response", mock, &error))
+            }
+            (None, response) => Ok(ToolOutcome::Output(response.clone().unwrap_or_default())),
+        }
+    }
+
+    fn unmocked(&self, call: &Call<'_>, misses: &[String]) -> Refusal {
+        let (cx, tool) = (&call.effect.cx, &call.effect.cx.tool);
+        let definition = self.tools.iter().find(|definition| *definition.name == **tool);
+        let (service, method) = definition.map_or((None, &**tool), ToolDefinition::service_and_method);
+        let mut message =
+            format!("tool `{tool}` was called by agent `{}`, but no mock answers this call\n", cx.agent);
+        if !misses.is_empty() {
+            message.push_str("\nThese do not match it:\n");
+            for miss in misses {
+                let _ = writeln!(message, "  {miss}");
+            }
+        }
+        message.push_str("\nAdd a mock under `setup.mocks`:\n");
+        match service {
+            Some(service) => {
+                let _ = writeln!(
+                    message,
+                    "  - service: {}\n    method: {}",
+                    yaml_text(service),
+                    yaml_text(method)
+                );
+            }
+            None => {
+                let _ = writeln!(message, "  - method: {}", yaml_text(method));
+            }
+        }
+        if call.args.as_object().is_some_and(|args| !args.is_empty()) {
+            let _ = writeln!(message, "    when:\n      input: {}", call.args);
+        }
+        message.push_str("    response: {\"result\": \"…\"}");
+        if definition.is_some_and(|definition| definition.implementation.is_some()) {
+            let _ = write!(
+                message,
+                "\n\nOr, if this tool may run for real, list it:\n  setup:\n    passthrough: [{}]",
+                yaml_text(tool)
+            );
+        }
+        Refusal { kind: "unmocked_tool".to_owned(), message }
+    }
+
+    fn not_real(effect: &ToolEffect) -> Refusal {
+        let message = format!(
+            "tool `{tool}` was called by agent `{agent}` under `--live`, where mocks do not answer, and it has \
+             nothing that could run\n\nAdd what it does for real:\n  tools:\n    - name: {name}\n      command: [\
+             python3, tool.py]   # gets the arguments as JSON on its standard input",
+            tool = effect.cx.tool,
+            agent = effect.cx.agent,
+            name = yaml_text(&effect.cx.tool),
+        );
+        Refusal { kind: "unmocked_tool".to_owned(), message }
+    }
+}
+
+#[async_trait]
+impl StandIn for Mocks {
+    async fn play(&self, effect: &ToolEffect, _: &Arc<dyn Tool>) -> Result<Answer<ToolAnswer>, Refusal> {
+        let tool = &*effect.cx.tool;
+        if self.live {
+            return match self.real.get(tool) {
+                Some(real) => Ok(run_tool(effect, real).await),
+                None => Err(Self::not_real(effect)),
+            };
+        }
+        let context = effect.cx.state.scope(SCOPE).get::<Map<String, Value>>("context").unwrap_or_default();
+        let call = Call { effect, args: Value::Object((*effect.args).clone()), context };
+        match self.first_match(&call).await? {
+            Ok((index, mock)) => {
+                let outcome = self.answer(index, mock, &call).await?;
+                let value = ToolAnswer { outcome, main_changes: None };
+                Ok(Answer { value, by: Player::Mock, name: Some(label(index, mock).into()) })
+            }
+            Err(misses) => match self.real.get(tool) {
+                Some(real) if self.scenario.setup.passthrough.iter().any(|name| name == tool) => {
+                    Ok(run_tool(effect, real).await)
+                }
+                _ => Err(self.unmocked(&call, &misses)),
+            },
+        }
+    }
+}
+
+impl Mock {
+    /// The error it fails with.
+    fn failure(&self) -> ToolError {
+        match &self.error {
+            Some(error) => {
+                let status = error.status.map(|status| format!(" (status {status})")).unwrap_or_default();
+                ToolError::new(&error.code, format!("{}{status}", error.message))
+            }
+            None => ToolError::new("RandomFailure", "this call was made to fail by chance"),
+        }
+    }
+
+    /// How specific it is: the sum of the kinds of conditions it has.
+    fn specificity(&self) -> u32 {
+        let when = &self.when;
+        let kinds = [
+            (when.args.is_some(), 10),
+            (when.input.is_some(), 8),
+            (when.context.is_some(), 6),
+            (when.matcher.is_some(), 4),
+            (when.partial_args.is_some(), 2),
+        ];
+        kinds.iter().filter(|(given, _)| *given).map(|(_, weight)| weight).sum()
+    }
+}
+
+/// What a mock is called on the ledger and in messages.
+pub(crate) fn label(index: usize, mock: &Mock) -> String {
+    format!("mocks[{index}] (line {})", mock.line)
+}
+
+fn refusal(kind: &str, mock: &Mock, error: &JsError) -> Refusal {
+    let what = if kind == "mock_matcher" { "matcher" } else { "responseFn" };
+    let message =
+        format!("the `{what}` of the mock of `{}` at line {} failed: {error}", mock.method, mock.line);
+    Refusal { kind: kind.to_owned(), message }
+}
+
+fn first_difference(
+    what: &str,
+    expected: &Map<String, Value>,
+    found: Option<&Map<String, Value>>,
+) -> Option<String> {
+    expected.iter().find_map(|(key, value)| match found.and_then(|found| found.get(key)) {
+        Some(other) if same(value, other) => None,
+        Some(other) => Some(format!("`{what}.{key}` is {value}, the call has {other}")),
+        None => Some(format!("`{what}.{key}` is {value}, the call has none")),
+    })
+}
+
+/// Whether two values are the same, whole numbers however they are written.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+/// Whether a value has all that a part of it names.
+fn contains(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => {
+            part.iter().all(|(key, part)| whole.get(key).is_some_and(|whole| contains(whole, part)))
+        }
+        _ => same(whole, part),
+    }
+}
+
+/// A text as YAML, in quotes where it needs them.
+fn yaml_text(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let starts = text.starts_with(|c: char| c.is_ascii_alphabetic());
+    let word = matches!(text.to_lowercase().as_str(), "true" | "false" | "null");
+    if starts && !word && text.chars().all(plain) { text.to_owned() } else { Value::from(text).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_same_however_they_are_written() {
+        assert!(same(&json!({"a": [1, 2.0]}), &json!({"a": [1.0, 2]})));
+        assert!(!same(&json!({"a": 1}), &json!({"a": 1, "b": 2})));
+        assert!(!same(&json!([1]), &json!([1, 2])));
+        assert!(!same(&json!("1"), &json!(1)));
+    }
+
+    #[test]
+    fn a_part_leaves_things_out() {
+        assert!(contains(&json!({"a": {"b": 1, "c": 2}, "d": 3}), &json!({"a": {"b": 1}})));
+        assert!(!contains(&json!({"a": {"b": 1}}), &json!({"a": {"b": 2}})));
+        assert!(!contains(&json!({"a": [1, 2]}), &json!({"a": [1]})));
+    }
+
+    #[test]
+    fn names_are_quoted_where_they_need_it() {
+        assert_eq!(yaml_text("look_up"), "look_up");
+        assert_eq!(yaml_text("true"), "\"true\"");
+        assert_eq!(yaml_text("7up"), "\"7up\"");
+        assert_eq!(yaml_text("a: b"), "\"a: b\"");
+    }
+}

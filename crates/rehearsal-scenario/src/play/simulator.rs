@@ -1,0 +1,227 @@
+//! The simulated user: what it is told, and what counts as falling out of its role.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, LazyLock};
+
+use regex::Regex;
+use rehearsal_agent::{AgentRef, History, LlmAgent, Model};
+use rehearsal_core::Settings;
+
+use crate::{Knowledge, TurnView, UserSimulator};
+
+/// How many turns the simulator is shown whole; of older ones it is shown a line each.
+const RECENT_TURNS: usize = 3;
+
+/// How much of each side of an older turn is shown, in characters.
+const SUMMARY_LENGTH: usize = 80;
+
+/// The agent that plays a simulated user.
+pub(crate) fn agent(simulator: &UserSimulator, model: Arc<dyn Model>) -> AgentRef {
+    let settings = Settings {
+        temperature: Some(simulator.temperature),
+        max_tokens: Some(simulator.max_tokens),
+        ..Settings::default()
+    };
+    LlmAgent::new("user", model)
+        .instruction(instruction(simulator))
+        .history(History::Execution)
+        .settings(settings)
+        .into()
+}
+
+fn instruction(simulator: &UserSimulator) -> String {
+    let mut text = String::from(
+        "You write what a person says to an assistant. You are that person, never the assistant.\n\n",
+    );
+    let _ = writeln!(text, "Who you are: {}", simulator.persona);
+    let _ = writeln!(text, "What you want: {}", simulator.objective);
+    if let Some(style) = &simulator.style {
+        let _ = writeln!(text, "How you speak: {style}");
+    }
+    if let Some(state) = &simulator.emotional_state {
+        let _ = writeln!(text, "How you feel: {state}");
+    }
+    let knowledge = match simulator.knowledge_level {
+        Knowledge::Beginner => "little; you may misunderstand words of the trade",
+        Knowledge::Intermediate => "something; you know the common words",
+        Knowledge::Expert => "a lot; you use the words of the trade precisely",
+    };
+    let _ = writeln!(text, "What you know of the subject: {knowledge}");
+    if !simulator.constraints.is_empty() {
+        text.push_str("You keep to this:\n");
+        for constraint in &simulator.constraints {
+            let _ = writeln!(text, "- {constraint}");
+        }
+    }
+    text.push_str(
+        "\nAnswer with the person's next message and nothing else: no name before it, no quotes, no remarks.",
+    );
+    text
+}
+
+/// What the simulator is asked: the conversation so far, recent turns whole and older ones in a line each.
+pub(crate) fn prompt(turns: &[TurnView<'_>], max_turns: u64) -> String {
+    let mut text = String::new();
+    let (older, recent) = turns.split_at(turns.len().saturating_sub(RECENT_TURNS));
+    if !older.is_empty() {
+        text.push_str("Earlier in the conversation, in short:\n");
+        for turn in older {
+            let (user, agent) = (said(turn.user.as_ref()), said(turn.agent.as_ref()));
+            let _ = writeln!(text, "- the person: {} / the assistant: {}", short(user), short(agent));
+        }
+        text.push('\n');
+    }
+    if recent.is_empty() {
+        text.push_str("The conversation begins. Write the person's first message.");
+        return text;
+    }
+    text.push_str("The conversation:\n");
+    for turn in recent {
+        let _ = writeln!(text, "Person: {}", said(turn.user.as_ref()));
+        let _ = writeln!(text, "Assistant: {}", said(turn.agent.as_ref()));
+    }
+    let left = max_turns.saturating_sub(turns.len() as u64);
+    let _ = write!(
+        text,
+        "\nThe person can say {left} more thing{}. Write the person's next message.",
+        plural(left)
+    );
+    text
+}
+
+fn said(message: Option<&(u64, String)>) -> &str {
+    message.map_or("(nothing)", |(_, text)| text)
+}
+
+fn short(text: &str) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SUMMARY_LENGTH) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// Why a simulator's message cannot be taken as the user's.
+///
+/// A message breaks the role when, after a label of its own (`User:`) and quotes around it are taken off, it
+/// - is empty,
+/// - has a line that begins with a label of the other side (`Assistant:`, `Agent:`, `AI:`),
+/// - says in the first person that it is an AI, a language model or a virtual assistant, or
+/// - is what the agent just said, word for word.
+///
+/// A user who asks whether the assistant is an AI, or quotes it, stays in the role.
+pub(crate) fn message(raw: &str, agent_said: Option<&str>) -> Result<String, String> {
+    static OWN_LABEL: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?i)^\s*(user|person|customer|human)\s*:\s*"));
+    static OTHER_LABEL: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?im)^\s*\**(assistant|agent|ai|bot|system)\**\s*:"));
+    static AS_AI: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"(?ix)\b(?:
+                I(?:\s+am|['’]m)\s+(?:just\s+|only\s+)?an?\s+(?:AI|artificial\ intelligence|(?:large\s+)?language\ model|virtual\ assistant|chatbot)\b
+              | as\s+an?\s+(?:AI|(?:large\s+)?language\ model)\b[^.?!]*?,\s*I\b
+            )",
+        )
+    });
+    let text = OWN_LABEL.replace(raw.trim(), "");
+    let text = unquoted(text.trim());
+    if text.is_empty() {
+        return Err("it said nothing".to_owned());
+    }
+    if let Some(found) = OTHER_LABEL.find(text) {
+        return Err(format!("it also wrote the other side's words, after `{}`", found.as_str().trim()));
+    }
+    if let Some(found) = AS_AI.find(text) {
+        return Err(format!("it speaks as an AI instead of the person: `{}`", found.as_str()));
+    }
+    let same = |a: &str, b: &str| a.split_whitespace().eq(b.split_whitespace());
+    if agent_said.is_some_and(|agent| same(agent, text)) {
+        return Err("it repeats what the agent just said, word for word".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// A message without quotes around the whole of it.
+fn unquoted(text: &str) -> &str {
+    for (open, close) in [('"', '"'), ('“', '”'), ('\'', '\'')] {
+        if let Some(inner) = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close))
+            && !inner.contains([open, close])
+        {
+            return inner.trim();
+        }
+    }
+    text
+}
+
+fn pattern(source: &str) -> Regex {
+    match Regex::new(source) {
+        Ok(regex) => regex,
+        Err(error) => unreachable!("the pattern is fixed: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(raw: &str) -> String {
+        message(raw, Some("How can I help?")).unwrap()
+    }
+
+    fn broken(raw: &str) -> String {
+        message(raw, Some("How can I help?")).unwrap_err()
+    }
+
+    #[test]
+    fn labels_and_quotes_of_its_own_are_taken_off() {
+        assert_eq!(kept("User: I was charged twice."), "I was charged twice.");
+        assert_eq!(kept("\"I was charged twice.\""), "I was charged twice.");
+        assert_eq!(kept("  “My order 7 is late”  "), "My order 7 is late");
+        assert_eq!(kept("He said \"no\" and \"yes\""), "He said \"no\" and \"yes\"");
+    }
+
+    #[test]
+    fn a_user_may_talk_about_assistants() {
+        for fine in [
+            "Are you an AI?",
+            "As an AI you should know that.",
+            "Your agent told me to wait.",
+            "I am an air traveller.",
+            "Thanks!",
+            "The assistant said: wait.",
+        ] {
+            assert_eq!(kept(fine), fine);
+        }
+    }
+
+    #[test]
+    fn a_user_who_says_nothing_has_broken_the_role() {
+        assert_eq!(broken("  "), "it said nothing");
+        assert_eq!(broken("User:"), "it said nothing");
+        assert_eq!(broken("\"\""), "it said nothing");
+    }
+
+    #[test]
+    fn a_user_who_writes_both_sides_has_broken_the_role() {
+        assert!(broken("Thanks.\nAssistant: You are welcome.").contains("other side"));
+        assert!(broken("AI: How can I help?").contains("other side"));
+        assert!(broken("**Agent**: done").contains("other side"));
+    }
+
+    #[test]
+    fn a_user_who_speaks_as_an_ai_has_broken_the_role() {
+        assert!(broken("I'm just an AI, I cannot pay.").contains("as an AI"));
+        assert!(broken("As a language model trained on text, I do not eat.").contains("as an AI"));
+        assert!(broken("I am a virtual assistant.").contains("as an AI"));
+    }
+
+    #[test]
+    fn a_user_who_echoes_the_agent_has_broken_the_role() {
+        assert!(broken("How can  I help?").contains("word for word"));
+        assert_eq!(message("How can I help?", None).unwrap(), "How can I help?");
+    }
+}

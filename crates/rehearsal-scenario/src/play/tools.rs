@@ -1,0 +1,249 @@
+//! What really runs: tools with an implementation, the processes of command agents, and servers of HTTP agents.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::{BoxFuture, FutureExt as _};
+use rehearsal_agent::{FunctionTool, ToolContext, ToolOutput, ToolRef};
+use rehearsal_core::{ToolDeclaration, ToolError};
+use serde_json::{Value, json};
+
+use super::{describe, program, told};
+use crate::environment::{Background, Command, Environment as _, LocalEnvironment};
+use crate::file::agent::object;
+use crate::remote::{Connection, Guard, Launcher};
+use crate::{CommandLine, Implementation, Server, ToolDefinition};
+
+/// How long a real tool may take.
+const TOOL_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The most that is read of an HTTP tool's answer.
+const MAX_ANSWER: usize = 8 * 1024 * 1024;
+
+/// Where programs of a scenario run: in the folder of its file, knowing the folder of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Workplace {
+    pub(crate) folder: Arc<LocalEnvironment>,
+    pub(crate) directory: PathBuf,
+}
+
+impl Workplace {
+    pub(crate) fn variables(&self) -> BTreeMap<String, String> {
+        variables(&self.folder, &self.directory)
+    }
+}
+
+fn variables(folder: &LocalEnvironment, directory: &Path) -> BTreeMap<String, String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    BTreeMap::from([
+        ("REHEARSAL_FOLDER".to_owned(), text(folder.folder())),
+        ("REHEARSAL_SCENARIO_DIR".to_owned(), text(directory)),
+    ])
+}
+
+/// The declaration that the model sees.
+pub(crate) fn declaration(tool: &ToolDefinition) -> ToolDeclaration {
+    let declaration = ToolDeclaration::new(&tool.name, &tool.description);
+    let mut parameters = object(tool.parameters.as_ref());
+    if let Value::Object(fields) = &mut parameters {
+        fields.entry("type").or_insert_with(|| "object".into());
+    }
+    let declaration = declaration.parameters(parameters);
+    match &tool.output {
+        Some(output) => declaration.output(output.clone()),
+        None => declaration,
+    }
+}
+
+/// A tool that is only declared: a mock answers in its place, or nobody does.
+pub(crate) fn declared(tool: &ToolDefinition) -> ToolRef {
+    let name = tool.name.clone();
+    let refuse = move |_: Value, _: ToolContext| -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let error = ToolError::new("NotImplemented", format!("tool `{name}` has nothing that could run"));
+        futures::future::ready(Err(error)).boxed()
+    };
+    FunctionTool::raw(declaration(tool), refuse).into()
+}
+
+/// A tool that runs for real, if it has an implementation.
+pub(crate) fn real(
+    tool: &ToolDefinition,
+    place: Option<&Workplace>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<ToolRef>, String> {
+    match (&tool.implementation, place) {
+        (Some(Implementation::Command(command)), Some(place)) => {
+            let (command, place) = (command.clone(), place.clone());
+            let run = move |args, _| run_command(command.clone(), place.clone(), args).boxed();
+            Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
+        }
+        (Some(Implementation::Http { url, method, headers }), _) => {
+            let url: reqwest::Url =
+                url.parse().map_err(|error| format!("`{url}` is no HTTP address: {error}"))?;
+            let client = crate::remote::build_client(&url).map_err(|error| error.to_string())?;
+            let method = method.parse().map_err(|_| format!("`{method}` is no HTTP method"))?;
+            let mut request = client.request(method, url);
+            for (name, value) in headers {
+                request = request.header(name, filled(value, variable)?);
+            }
+            let request = Arc::new(request);
+            let run = move |args: Value, _| call_http(request.try_clone(), args).boxed();
+            Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A header's value with `${env.NAME}` filled in.
+pub(crate) fn filled(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut text = String::new();
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once("${env.") {
+        let (name, after) =
+            after.split_once('}').ok_or_else(|| "a header has `${env.` without its `}`".to_owned())?;
+        text.push_str(before);
+        text.push_str(&variable(name).ok_or_else(|| {
+            format!("a header names the environment variable `{name}`, which is not set\n\nhint: set it, or put it into a file for `--env-file`")
+        })?);
+        rest = after;
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+async fn run_command(command: CommandLine, place: Workplace, args: Value) -> Result<ToolOutput, ToolError> {
+    let failed = |why: String| ToolError::new("CommandFailed", why);
+    let command = Command {
+        stdin: Some(args.to_string().into_bytes()),
+        variables: place.variables(),
+        timeout: TOOL_TIMEOUT,
+        directory: Some(place.directory.clone()),
+        ..Command::new(program(&command))
+    };
+    let run = place.folder.run(&command).await.map_err(|error| failed(told(&error)))?;
+    if run.exit_code != Some(0) || run.timed_out {
+        return Err(failed(describe(&run)));
+    }
+    Ok(ToolOutput::new(json_or_text(&run.stdout)))
+}
+
+/// What a tool wrote: JSON where it is JSON, else the text.
+fn json_or_text(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.trim_end()))
+}
+
+async fn call_http(request: Option<reqwest::RequestBuilder>, args: Value) -> Result<ToolOutput, ToolError> {
+    let failed = |why: String| ToolError::new("HttpFailed", why);
+    let request = request.ok_or_else(|| failed("the request cannot be made twice".to_owned()))?;
+    let request =
+        request.header("content-type", "application/json").body(args.to_string()).timeout(TOOL_TIMEOUT);
+    let mut response = request.send().await.map_err(|error| failed(told(&error.without_url())))?;
+    let status = response.status();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(told(&error.without_url())))? {
+        body.extend_from_slice(&chunk);
+        if body.len() > MAX_ANSWER {
+            return Err(failed(format!("its answer has more than {MAX_ANSWER} bytes")));
+        }
+    }
+    let text = String::from_utf8_lossy(&body);
+    if !status.is_success() {
+        let start: String = text.chars().take(500).collect();
+        return Err(failed(format!("it answered HTTP {}: {start}", status.as_u16())));
+    }
+    Ok(ToolOutput::new(json_or_text(&text)))
+}
+
+/// Starts the process of a command agent.
+#[derive(Debug)]
+pub(crate) struct AgentProcess {
+    pub(crate) command: CommandLine,
+    pub(crate) place: Workplace,
+}
+
+#[async_trait]
+impl Launcher for AgentProcess {
+    async fn start(&self) -> Result<Connection, String> {
+        let (variables, directory) = (self.place.variables(), Some(&*self.place.directory));
+        let process = self.place.folder.start(&program(&self.command), &variables, directory).await;
+        let process = process.map_err(|error| told(&error))?;
+        let (input, output, process) = process.into_parts();
+        Ok(Connection {
+            input: Box::new(input),
+            output: Box::new(output),
+            guard: Box::new(Held { process, exit: None }),
+        })
+    }
+}
+
+/// Holds the process of a command agent.
+struct Held {
+    process: Background,
+    exit: Option<String>,
+}
+
+#[async_trait]
+impl Guard for Held {
+    async fn ended(&mut self) {
+        self.exit = self.process.wait().await.ok().map(|exit| exit.to_string());
+    }
+
+    fn stderr_tail(&self) -> String {
+        self.process.stderr()
+    }
+
+    fn exit(&self) -> Option<String> {
+        self.exit.clone()
+    }
+}
+
+/// Starts the server of an HTTP agent and waits until it accepts connections.
+pub(crate) async fn start_server(
+    server: &Server,
+    port: u16,
+    folder: &LocalEnvironment,
+    directory: &Path,
+) -> Result<Background, String> {
+    let mut variables = variables(folder, directory);
+    variables.insert("PORT".to_owned(), port.to_string());
+    let command = match &server.command {
+        CommandLine::Shell(line) => CommandLine::Shell(line.replace("${port}", &port.to_string())),
+        CommandLine::Words(words) => {
+            CommandLine::Words(words.iter().map(|word| word.replace("${port}", &port.to_string())).collect())
+        }
+    };
+    let process = folder.start(&program(&command), &variables, Some(directory)).await;
+    let mut process = process.map_err(|error| told(&error))?.into_background();
+    let ready = async {
+        while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let limit = Duration::from_millis(server.ready_within_ms);
+    let problem = tokio::select! {
+        () = ready => return Ok(process),
+        ended = process.wait() => match ended {
+            Ok(exit) => format!("it ended before it accepted connections: {exit}"),
+            Err(error) => told(&error),
+        },
+        () = tokio::time::sleep(limit) => format!(
+            "it accepts no connections at 127.0.0.1:{port} after {limit:?}\n\nhint: it finds its port in the variable \
+             PORT; `start: {{command: …, ready_within_ms: …}}` allows more time"
+        ),
+    };
+    let errors = process.stderr();
+    Err(if errors.trim().is_empty() { problem } else { format!("{problem}\n{}", errors.trim()) })
+}
+
+/// A port that nobody listens on at this moment.
+pub(crate) fn free_port() -> std::io::Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Tells a command agent that it has tools it can call.
+pub(crate) fn introduction_context(directory: &Path, folder: Option<&LocalEnvironment>) -> Value {
+    json!({"scenario_dir": directory, "folder": folder.map(|folder| folder.folder().to_path_buf())})
+}
