@@ -1,29 +1,8 @@
-//! No source makes reading an expression panic, and what could be read is evaluated to an end within its limits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rehearsal_scenario::js::{Expression, Scope, check_expression};
-use serde_json::json;
 
-fuzz_target!(|source: &str| {
-    let scope = Scope {
-        args: vec![json!({"q": "octo", "n": 5}), json!("two")],
-        input: json!({"id": "a\"b", "count": 3, "city": "Berlin"}),
-        context: json!({"turn": 2}),
-        ..Scope::default()
-    };
-    let read = [Expression::matcher(source), Expression::response(source)];
-    assert_eq!(check_expression(source).is_ok(), read[1].is_ok());
-    for read in read {
-        match read {
-            Ok(expression) => {
-                expression.why_constant();
-                expression.evaluate_here(&scope).ok();
-            }
-            Err(error) => {
-                let line = source.split('\n').nth(error.line - 1).expect("the line is one of the source");
-                assert!(error.column <= line.chars().count() + 1);
-            }
-        }
-    }
-});
+#[path = "../checks/expression.rs"]
+mod check;
+
+fuzz_target!(|text: &str| check::check(text));

@@ -23,13 +23,16 @@ pub(crate) struct BenchArgs {
 enum Bench {
     /// The simulation loop: scripted model and mocked tools, so that only our own time is measured
     Engine,
+    /// The `rehearse` command: how fast it starts, and what conversations cost beside a bare client
+    Run,
 }
 
 impl Bench {
-    /// The bench target of the `rehearsal` crate.
-    fn target(self) -> &'static str {
+    /// The package and its bench target.
+    fn target(self) -> (&'static str, &'static str) {
         match self {
-            Self::Engine => "engine",
+            Self::Engine => ("rehearsal", "engine"),
+            Self::Run => ("rehearsal-cli", "run"),
         }
     }
 }
@@ -38,7 +41,8 @@ impl Bench {
 pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> Result<ExitCode, Failure> {
     let mut cargo = child::cargo();
     cargo.current_dir(&workspace.root);
-    cargo.args(["bench", "--locked", "--package", "rehearsal", "--bench", args.bench.target(), "--"]);
+    let (package, target) = args.bench.target();
+    cargo.args(["bench", "--locked", "--package", package, "--bench", target, "--"]);
     let status = child::run(cargo.args(&args.args))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
