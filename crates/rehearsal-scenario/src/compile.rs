@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, Step as StepAgent, ToolRef};
-use rehearsal_core::Settings;
+use async_trait::async_trait;
+use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, ModelCall, ModelError, Step as StepAgent, ToolRef};
+use rehearsal_core::{ModelResponse, Player, Settings};
 use rehearsal_sim::{Case, CaseMaker, Judgment, Opening, RunOptions};
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -417,9 +418,10 @@ impl Compiled {
                 Ok(llm.settings(Settings { temperature, max_tokens, ..Settings::default() }).into())
             }
             Reached::Chat { specification, .. } => {
-                let specification = specification.replace("${port}", &port.to_string());
-                let model = (self.backstage.models)("agent", &ModelChoice::Provider(specification))?;
-                Ok(LlmAgent::new(&agent.name, model).into())
+                let reached = specification.replace("${port}", &port.to_string());
+                let model = (self.backstage.models)("agent", &ModelChoice::Provider(reached))?;
+                let model = AsWritten { name: specification.as_str().into(), model };
+                Ok(LlmAgent::new(&agent.name, Arc::new(model)).into())
             }
             Reached::Http(endpoint) => {
                 let settings = self.http_settings(&agent.name, endpoint, port)?;
@@ -460,6 +462,32 @@ impl Compiled {
             plugins: self.scenario.plugins.clone(),
             context: tools::introduction_context(&self.backstage.directory, folder),
         }
+    }
+}
+
+/// A model under the name that the file gives it, which has no port that changes from run to run.
+#[derive(Debug)]
+struct AsWritten {
+    name: Arc<str>,
+    model: Arc<dyn Model>,
+}
+
+#[async_trait]
+impl Model for AsWritten {
+    fn name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+
+    fn player(&self) -> Player {
+        self.model.player()
+    }
+
+    fn model_id(&self) -> &str {
+        self.model.model_id()
+    }
+
+    async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError> {
+        self.model.respond(call).await
     }
 }
 

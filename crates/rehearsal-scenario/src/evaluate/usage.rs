@@ -1,8 +1,9 @@
 //! What the agent's models used, and what that costs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use rehearsal_core::{Event, EventBody, MetricResult, MetricStatus, Usage};
+use rehearsal_core::{Event, EventBody, MetricResult, MetricStatus, Player, Usage};
 
 use super::scene::Scene;
 use crate::file::Prices;
@@ -71,6 +72,9 @@ fn spent<'a>(scene: &Scene<'a>) -> Result<Vec<(&'a Event, Usage)>, MetricResult>
     for event in scene.events() {
         let EventBody::ModelResponse(response) = &event.body else { continue };
         let Some(usage) = response.usage else {
+            if is_told_later(event, scene.events()) {
+                continue;
+            }
             let message = format!("event {} does not say how many tokens its answer used", event.seq);
             return Err(undecided(message, [event.seq]));
         };
@@ -84,4 +88,15 @@ fn spent<'a>(scene: &Scene<'a>) -> Result<Vec<(&'a Event, Usage)>, MetricResult>
 
 fn undecided(why: impl Into<String>, events: impl IntoIterator<Item = u64>) -> MetricResult {
     MetricResult::new(MetricStatus::Unscored).because_of(why, events)
+}
+
+/// Whether an agent that runs elsewhere said at the end of the same turn what all of it used.
+fn is_told_later(event: &Event, events: &[Arc<Event>]) -> bool {
+    let elsewhere = event.decision.as_ref().is_some_and(|decision| decision.by == Player::Agent);
+    elsewhere
+        && events.iter().any(|later| {
+            later.seq > event.seq
+                && later.invocation == event.invocation
+                && matches!(&later.body, EventBody::ModelResponse(response) if response.usage.is_some())
+        })
 }

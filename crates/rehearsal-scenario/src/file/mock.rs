@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rehearsal_core::StatePatch;
 use serde_json::{Map, Value};
 
 use super::{AgentUnderTest, Reached, ToolDefinition};
@@ -29,6 +30,8 @@ pub struct Mock {
     pub delay_ms: Option<f64>,
     /// How often it fails, from 0 to 1.
     pub probability: Option<f64>,
+    /// What changes in the session's state when it answers: an object of scopes.
+    pub state: Option<StatePatch>,
     /// The line it begins at.
     pub line: usize,
 }
@@ -82,8 +85,17 @@ pub(super) fn read(
     let (delay_ms, probability) =
         fields.get("metadata").map_or((None, None), |node| read_metadata(reader, node));
     report_answers(reader, &fields, probability);
+    let state = fields.get("state").and_then(|node| match StatePatch::from_value(node.to_json()) {
+        Ok(patch) => Some(patch),
+        Err(error) => {
+            let problem = Problem::error("wrong-type", node.span.clone(), error.to_string());
+            reader.report(problem.help("write: state: {session: {key: value}}"));
+            None
+        }
+    });
     let line = reader.line(node.span.start);
-    let mock = Mock { service, method, when, response, response_fn, error, delay_ms, probability, line };
+    let mock =
+        Mock { service, method, when, response, response_fn, error, delay_ms, probability, state, line };
     if let (Some(place), Some(agent)) = (fields.key_span("method"), agent) {
         report_unknown_tool(reader, place, &mock, agent);
     }

@@ -19,7 +19,7 @@ pub(super) const ENGINE_STACK: usize = STACK / 2;
 
 /// The address space of a worker, beyond which it cannot grow whatever the engine does.
 #[cfg(unix)]
-const ADDRESS_SPACE: u64 = 1024 * 1024 * 1024;
+const ADDRESS_SPACE: u64 = 4 * 1024 * 1024 * 1024;
 
 /// How many deadlines a worker waits before it ends itself; the one who asked has killed it long before, if alive.
 const PATIENCE: u32 = 4;

@@ -11,7 +11,7 @@ use rehearsal_core::{Player, ToolError, ToolOutcome};
 use rehearsal_sim::StandIn;
 use serde_json::{Map, Value, json};
 
-use super::SCOPE;
+use super::{SCOPE, told};
 use crate::js::{Expression, JsError, Scope, Workers};
 use crate::{Mock, Scenario, ToolDefinition};
 
@@ -152,21 +152,17 @@ impl Mocks {
         message.push_str("\nAdd a mock under `setup.mocks`:\n");
         match service {
             Some(service) => {
-                let _ = writeln!(
-                    message,
-                    "  - service: {}\n    method: {}",
-                    yaml_text(service),
-                    yaml_text(method)
-                );
+                let (service, method) = (yaml_text(service), yaml_text(method));
+                let _ = writeln!(message, "    - service: {service}\n      method: {method}");
             }
             None => {
-                let _ = writeln!(message, "  - method: {}", yaml_text(method));
+                let _ = writeln!(message, "    - method: {}", yaml_text(method));
             }
         }
         if call.args.as_object().is_some_and(|args| !args.is_empty()) {
-            let _ = writeln!(message, "    when:\n      input: {}", call.args);
+            let _ = writeln!(message, "      when:\n        input: {}", call.args);
         }
-        message.push_str("    response: {\"result\": \"…\"}");
+        message.push_str("      response: {\"result\": \"…\"}");
         if definition.is_some_and(|definition| definition.implementation.is_some()) {
             let _ = write!(
                 message,
@@ -205,7 +201,8 @@ impl StandIn for Mocks {
         match self.first_match(&call).await? {
             Ok((index, mock)) => {
                 let outcome = self.answer(index, mock, &call).await?;
-                let value = ToolAnswer { outcome, main_changes: None };
+                let changes = mock.state.clone().filter(|_| !outcome.is_error());
+                let value = ToolAnswer { outcome, main_changes: changes };
                 Ok(Answer { value, by: Player::Mock, name: Some(label(index, mock).into()) })
             }
             Err(misses) => match self.real.get(tool) {
@@ -251,8 +248,12 @@ pub(crate) fn label(index: usize, mock: &Mock) -> String {
 
 fn refusal(kind: &str, mock: &Mock, error: &JsError) -> Refusal {
     let what = if kind == "mock_matcher" { "matcher" } else { "responseFn" };
-    let message =
-        format!("the `{what}` of the mock of `{}` at line {} failed: {error}", mock.method, mock.line);
+    let message = format!(
+        "the `{what}` of the mock of `{}` at line {} failed: {}",
+        mock.method,
+        mock.line,
+        told(error)
+    );
     Refusal { kind: kind.to_owned(), message }
 }
 

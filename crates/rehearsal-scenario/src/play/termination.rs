@@ -8,7 +8,7 @@ use rehearsal_sim::Scene;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Stage, failure};
+use super::{Stage, failure, told};
 use crate::{LlmCondition, TerminationCondition, TerminationKind, TurnView};
 
 /// How alike two replies of the agent are when nothing new is said.
@@ -76,7 +76,8 @@ pub(crate) async fn holds(
     if let Some(expression) = &condition.expression {
         let scope = Stage::expression_scope(scene, turns);
         let value = stage.scripts.evaluate(expression, scope).await;
-        let value = value.map_err(|error| failure("expression", format!("`custom_condition`: {error}")))?;
+        let value =
+            value.map_err(|error| failure("expression", format!("`custom_condition`: {}", told(&error))))?;
         if is_truthy(&value) {
             return Ok(Finding::new(true, format!("its expression gives {value}")));
         }

@@ -235,7 +235,16 @@ fn pointed_at(result: &ScenarioResult) -> Vec<u64> {
 }
 
 fn indented(text: &str, width: usize) -> String {
-    text.trim_end().replace('\n', &format!("\n{}", " ".repeat(width)))
+    let mut lines = text.trim_end().lines();
+    let mut text = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        text.push('\n');
+        if !line.is_empty() {
+            text.push_str(&" ".repeat(width));
+            text.push_str(line);
+        }
+    }
+    text
 }
 
 fn shortened(text: &str) -> String {
