@@ -132,6 +132,8 @@ pub enum Action {
     Code {
         /// The language.
         lang: Language,
+        /// Another program that runs it as `PROGRAM -c CODE`; only in files of a runner that does so.
+        interpreter: Option<String>,
         /// The code.
         code: String,
     },
@@ -492,25 +494,33 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, number: usize) -> Option<Step
         (Some(conversation), input, _) => conversation
             .map(|conversation| Action::Conversation { input, conversation: Box::new(conversation) }),
         (None, Some(input), _) if !says_nothing => Some(Action::Input(input)),
-        (None, _, code) => code.map(|code| Action::Code { lang: lang.unwrap_or_default(), code }),
+        (None, _, code) => code.map(|code| {
+            let (lang, interpreter) = lang.unwrap_or_default();
+            Action::Code { lang, interpreter, code }
+        }),
     };
     fields.finish(reader);
     let line = reader.line(node.span.start);
     Some(Step { name, description, action: action?, context, timeout_ms, line, evaluations })
 }
 
-fn read_language(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<Language> {
+/// The language of a step, or the program that another runner would run for it.
+fn read_language(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<(Language, Option<String>)> {
     let node = fields.get("lang")?;
     let text = reader.text(node, "`lang`")?;
-    let language = Language::parse(&text);
-    if language.is_none() {
-        let problem =
-            Problem::error("unknown-value", node.span.clone(), format!("`lang` cannot be `{text}`"));
-        let words = Language::WORDS.join("`, `");
-        // The shipped runner runs `WORD -c CODE` for any other word; here it is told, not tried.
-        reader.report_without_effect(problem.help(format!("it can be: `{words}`")));
+    match (Language::parse(&text), reader.dialect) {
+        (Some(language), _) => Some((language, None)),
+        (None, Dialect::ElizaOs) => Some((Language::default(), Some(text))),
+        (None, Dialect::Rehearsal) => {
+            let message = format!("`lang` cannot be `{text}`");
+            let problem = Problem::error("unknown-value", node.span.clone(), message);
+            reader.report(match crate::read::nearest(&text, Language::WORDS.into_iter()) {
+                Some(word) => problem.help(format!("did you mean `{word}`?")),
+                None => problem.help(format!("it can be: `{}`", Language::WORDS.join("`, `"))),
+            });
+            None
+        }
     }
-    language
 }
 
 /// Reports a step that does nothing, or says more than it does.

@@ -136,8 +136,12 @@ impl Stage {
             Action::Conversation { input: None, conversation } => {
                 self.user_speaks(number, conversation, scene).await
             }
-            Action::Code { lang, code } => {
-                self.run_code(number, step, Program::Code { lang: *lang, code: code.clone() }, scene).await?;
+            Action::Code { lang, interpreter, code } => {
+                let program = match interpreter {
+                    Some(program) => Program::Argv(vec![program.clone(), "-c".to_owned(), code.clone()]),
+                    None => Program::Code { lang: *lang, code: code.clone() },
+                };
+                self.run_code(number, step, program, scene).await?;
                 Ok(None)
             }
         }
@@ -295,7 +299,15 @@ impl Stage {
             let last = turns.last().and_then(|turn| turn.agent.clone()).map(|(_, text)| text);
             (simulator::prompt(&turns, conversation.max_turns), last)
         });
-        let answer = scene.play(agent, Some(prompt.clone()), Some(within)).await?;
+        let answer = scene.play(agent, Some(prompt.clone()), Some(within)).await.map_err(|mut failure| {
+            if failure.kind == "timeout" {
+                failure.message = format!(
+                    "the simulated user of step {number} gave no answer within {within:?}\n\nhint: \
+                     `timeout_per_turn_ms` of the conversation allows more"
+                );
+            }
+            failure
+        })?;
         let raw = answer.text(agent)?;
         let message = simulator::message(&raw, last.as_deref()).map_err(|why| Failure {
             phase: Phase::UserAgent,

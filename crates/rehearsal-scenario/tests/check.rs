@@ -259,7 +259,10 @@ fn of_two_actions_the_other_dialect_takes_the_one_its_runner_takes() {
         scenario.run[0].action.clone()
     };
     assert_eq!(actions("input: hi\n    code: ls"), Action::Input("hi".into()));
-    assert_eq!(actions("input: ''\n    code: ls"), Action::Code { lang: Language::Bash, code: "ls".into() });
+    assert_eq!(
+        actions("input: ''\n    code: ls"),
+        Action::Code { lang: Language::Bash, interpreter: None, code: "ls".into() }
+    );
     let talk = actions(&format!("{TALK}\n    code: ls"));
     assert!(matches!(talk, Action::Conversation { input: None, .. }), "{talk:?}");
 }
@@ -490,4 +493,14 @@ fn prices_are_read_from_the_top_of_the_file() {
         ["error unknown-key"]
     );
     assert_eq!(kinds(&with_prices("[1]"), Dialect::Rehearsal), ["error wrong-type"]);
+}
+
+#[test]
+fn another_language_is_an_error_and_in_the_other_dialect_a_program() {
+    let text = with_run("\n  - {lang: pyton, code: 'print(1)', evaluations: []}");
+    let problems = check(&text, Dialect::Rehearsal).problems;
+    assert_eq!(problems[0].help.as_deref(), Some("did you mean `python`?"));
+    let scenario = check(&text, Dialect::ElizaOs).scenario.expect("it is usable");
+    let Action::Code { interpreter: Some(program), .. } = &scenario.run[0].action else { panic!() };
+    assert_eq!(program, "pyton");
 }
