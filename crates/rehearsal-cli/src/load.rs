@@ -64,7 +64,7 @@ impl Colour {
     }
 }
 
-fn role_and_model(text: &str) -> Result<(String, String), String> {
+pub(crate) fn role_and_model(text: &str) -> Result<(String, String), String> {
     let (role, spec) =
         text.split_once('=').ok_or_else(|| "write ROLE=SPEC, such as judge=openai:gpt-4o".to_owned())?;
     models::check_specification(spec)?;

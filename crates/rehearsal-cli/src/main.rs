@@ -36,6 +36,11 @@ struct Cli {
 enum Command {
     Run(Box<commands::run::RunArgs>),
     Check(Box<commands::check::CheckArgs>),
+    Score(Box<commands::score::ScoreArgs>),
+    Init(commands::init::InitArgs),
+    Schema(commands::schema::SchemaArgs),
+    Completions(commands::completions::CompletionsArgs),
+    Man(commands::man::ManArgs),
     #[command(name = JS_WORKER, hide = true)]
     JsWorker,
 }
@@ -45,6 +50,11 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Score(args) => commands::score::run(&args),
+        Command::Init(args) => commands::init::run(&args),
+        Command::Schema(args) => commands::schema::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
         Command::JsWorker => match rehearsal_scenario::js::worker_main() {
             Ok(()) => exit::PASSED,
             Err(error) => {

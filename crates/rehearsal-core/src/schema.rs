@@ -1,7 +1,8 @@
 //! Tool declarations and JSON Schema.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -54,7 +55,7 @@ fn any_object() -> Value {
     json!({"type": "object"})
 }
 
-/// A JSON Schema that values are checked against; compiled once, on first use.
+/// A JSON Schema that values are checked against; compiled on first use.
 ///
 /// ```
 /// use rehearsal_core::Schema;
@@ -67,7 +68,29 @@ fn any_object() -> Value {
 #[derive(Clone)]
 pub struct Schema {
     source: Arc<Value>,
-    compiled: Arc<OnceLock<Result<jsonschema::Validator, String>>>,
+    compiled: Arc<OnceLock<Arc<Compiled>>>,
+}
+
+type Compiled = Result<jsonschema::Validator, String>;
+
+/// How many compiled schemas are kept for others of the same text.
+const KEPT: usize = 256;
+
+/// Compiles a schema, or gives what was compiled for the same one before: a suite has the same few over and over.
+fn compiled(source: &Value) -> Arc<Compiled> {
+    static CACHE: Mutex<BTreeMap<String, Arc<Compiled>>> = Mutex::new(BTreeMap::new());
+    let key = source.to_string();
+    let cache = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = cache().get(&key) {
+        return found.clone();
+    }
+    let fresh = Arc::new(jsonschema::validator_for(source).map_err(|error| error.to_string()));
+    let mut cache = cache();
+    if cache.len() >= KEPT {
+        cache.clear();
+    }
+    cache.insert(key, fresh.clone());
+    fresh
 }
 
 impl Schema {
@@ -86,10 +109,8 @@ impl Schema {
     /// # Errors
     /// The schema itself is not valid.
     pub fn check(&self, value: &Value) -> Result<Vec<Violation>, InvalidSchema> {
-        let compiled = self
-            .compiled
-            .get_or_init(|| jsonschema::validator_for(&self.source).map_err(|error| error.to_string()));
-        let validator = compiled.as_ref().map_err(|reason| InvalidSchema { reason: reason.clone() })?;
+        let compiled = self.compiled.get_or_init(|| compiled(&self.source));
+        let validator = (**compiled).as_ref().map_err(|reason| InvalidSchema { reason: reason.clone() })?;
         if validator.is_valid(value) {
             return Ok(Vec::new());
         }

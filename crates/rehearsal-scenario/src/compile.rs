@@ -120,6 +120,11 @@ impl Scenario {
         }
     }
 
+    /// The model that judges an evaluation.
+    pub(crate) fn judge_of(&self, evaluation: &Evaluation) -> Option<&NamedModel> {
+        self.model(Role::Judge, evaluation.judge_key())
+    }
+
     /// Every use of a model: its part, the key that the file names for it, and the line of that.
     fn uses(&self) -> Vec<(Role, Option<&str>, usize)> {
         let mut uses = Vec::new();

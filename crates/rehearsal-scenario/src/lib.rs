@@ -13,6 +13,8 @@ mod problem;
 mod read;
 pub mod remote;
 mod report;
+mod schema;
+mod score;
 pub mod yaml;
 
 pub use compile::{Backstage, BuildModel, ReadVariable, compile};
@@ -33,3 +35,5 @@ pub use report::{
     ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn, EvaluationResult,
     ExecutionResult, MockAnswer, MockReport, ScenarioResult, StepResult, StepStatus, TrajectoryStep,
 };
+pub use schema::{agent_schema, scenario_schema};
+pub use score::NotScorable;

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rehearsal_core::{Event, EventBody, Ledger, Line, LineKind};
+use rehearsal_core::{Event, EventBody, Ledger, Line, LineKind, Yield};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -122,7 +122,8 @@ pub struct TurnView<'a> {
     pub user: Option<(u64, String)>,
     /// The last thing the agent said, with the number of its event.
     pub agent: Option<(u64, String)>,
-    /// Its events, the user's message first.
+    /// Its events, the user's message first, up to where the agent waits again. What is written after that belongs to no
+    /// turn, so that a turn is the same while it is the last one and ever after.
     pub events: &'a [Arc<Event>],
 }
 
@@ -172,8 +173,10 @@ impl<'a> StepView<'a> {
         let mut starts: Vec<usize> =
             self.events.iter().enumerate().filter(|(_, event)| is_user(event)).map(|(at, _)| at).collect();
         let ends = starts.iter().skip(1).copied().chain([self.events.len()]).collect::<Vec<_>>();
+        let waits = |event: &Arc<Event>| matches!(event.body, EventBody::Yield(Yield::Loop { .. }));
         let turn = |(number, range): (usize, Range<usize>)| {
             let events = &self.events[range];
+            let events = &events[..events.iter().position(waits).map_or(events.len(), |at| at + 1)];
             TurnView { number, user: said_by_user(events), agent: last_reply(events), events }
         };
         starts

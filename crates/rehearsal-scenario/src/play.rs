@@ -120,7 +120,7 @@ impl Stage {
         };
         let started =
             StepStarted { step: number, name: step.name.clone(), kind, context: step.context.clone() };
-        scene.note(STEP_STARTED, json!(started)).await?;
+        scene.note(STEP_STARTED, json!(started))?;
         match &step.action {
             Action::Input(input) => {
                 let limit = step.timeout_ms.map(|millis| TimeLimit {
@@ -232,7 +232,7 @@ impl Stage {
             if conversation.log_turn_decisions {
                 let (kind, why) = (condition.kind.word(), &finding.why);
                 let data = json!({"step": number, "turn": taken, "condition": kind, "holds": finding.holds, "why": why});
-                scene.note("turn_decision", data).await?;
+                scene.note("turn_decision", data)?;
             }
             if finding.holds {
                 return end(true, condition.kind.word(), finding.why);
@@ -263,7 +263,7 @@ impl Stage {
         let passed = elapsed(passed, scene.now());
         if passed >= Duration::from_millis(conversation.total_timeout_ms) {
             let limit = json!({"limit": "`total_timeout_ms`", "millis": conversation.total_timeout_ms});
-            scene.note("time_limit", limit).await?;
+            scene.note("time_limit", limit)?;
             return Ok(Some(Next::End(EndReason::MaxDuration)));
         }
         let limit = turn_limit(conversation, passed);
@@ -320,7 +320,7 @@ impl Stage {
         })?;
         if conversation.log_user_simulation {
             let data = json!({"step": number, "prompt": prompt, "message": message});
-            scene.note("user_simulation", data).await?;
+            scene.note("user_simulation", data)?;
         }
         Ok((message, answer.decision))
     }
@@ -375,7 +375,7 @@ impl Stage {
         mut metrics: Vec<MetricRef>,
         scene: &mut Scene<'_>,
     ) -> Result<(), Failure> {
-        scene.note(STEP_ENDED, json!(ended)).await?;
+        scene.note(STEP_ENDED, json!(ended))?;
         let scope = EvaluationScope { step: number, turn: None };
         metrics.extend(self.metrics(&self.step(number).evaluations, scope, ""));
         scene.evaluate(&metrics).await;

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::evaluate::EvaluationScope;
 use crate::play::{evaluators, mocks, termination};
+use crate::score::MISSING_STEP;
 use crate::{Action, Conversation, Evaluation, Prices, Scenario, Step, StepKind, StepView, TurnView};
 
 /// What a run of a scenario came to.
@@ -312,7 +313,7 @@ struct EvidenceForm {
     /// The reason.
     text: String,
     /// The numbers of the events it points at.
-    #[schemars(default)]
+    #[schemars(default, skip_serializing_if = "Vec::is_empty")]
     events: Vec<u64>,
 }
 
@@ -581,6 +582,7 @@ fn asked<'a>(events: impl Iterator<Item = &'a Arc<Event>>) -> (usize, Option<u64
 
 fn skipped(step: &Step, number: usize, result: &CaseResult) -> StepResult {
     let why = match (&result.error, result.status) {
+        (Some(error), _) if error.kind == MISSING_STEP => "not on the ledger",
         (Some(_), _) => "skipped, because an earlier step did not come to its end",
         (None, Verdict::Terminated) => "skipped, because the run was ended before",
         _ => "skipped",

@@ -10,7 +10,7 @@ use rehearsal_core::{Content, State};
 use rehearsal_metrics::{Metric, MetricRef};
 use serde_json::Value;
 
-use crate::{Bridge, Casting, DefaultBridge, LoopUser, Mock, StandIn, UserAgent};
+use crate::{Bridge, Casting, DefaultBridge, Judges, LoopUser, Mock, StandIn, UserAgent};
 
 /// One thing to run and judge: an agent, who plays its parts, how it begins and ends, and what is asked of it.
 ///
@@ -43,10 +43,8 @@ pub struct Case {
     pub(crate) termination: Termination,
     pub(crate) metrics: Vec<MetricRef>,
     pub(crate) judgment: Judgment,
-    pub(crate) judge: Option<Arc<dyn Model>>,
-    pub(crate) judges: BTreeMap<String, Arc<dyn Model>>,
+    pub(crate) judges: Judges,
     pub(crate) user_timeout: Duration,
-    pub(crate) judge_timeout: Duration,
     /// What is wrong with the case itself; it is not run then.
     pub(crate) problems: Vec<String>,
 }
@@ -116,10 +114,8 @@ impl Case {
             termination: Termination::default(),
             metrics: Vec::new(),
             judgment: Judgment::AllPass,
-            judge: None,
-            judges: BTreeMap::new(),
+            judges: Judges::default(),
             user_timeout: Duration::from_mins(2),
-            judge_timeout: Duration::from_mins(2),
             problems: Vec::new(),
         }
     }
@@ -271,14 +267,14 @@ impl Case {
     /// The same case with a model that judges.
     #[must_use]
     pub fn judge(mut self, model: Arc<dyn Model>) -> Self {
-        self.judge = Some(model);
+        self.judges.judge = Some(model);
         self
     }
 
     /// The same case with a judge that metrics can ask for by name.
     #[must_use]
     pub fn named_judge(mut self, name: &str, model: Arc<dyn Model>) -> Self {
-        self.judges.insert(name.to_owned(), model);
+        self.judges.named.insert(name.to_owned(), model);
         self
     }
 
@@ -299,7 +295,7 @@ impl Case {
     /// The same case with another limit of time for each answer of a judge (two minutes unless told).
     #[must_use]
     pub fn judge_timeout(mut self, timeout: Duration) -> Self {
-        self.judge_timeout = timeout;
+        self.judges.timeout = timeout;
         self
     }
 }

@@ -1,7 +1,9 @@
 //! Asking the judge what metrics want to know.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::{FutureExt, join_all};
 use rehearsal_agent::{AgentRef, DirectPort, Flow, History, LlmAgent, Model, Session, run_at};
@@ -9,12 +11,28 @@ use rehearsal_core::{Content, InvocationId, Ledger, MetricResult, Phase, Setting
 use rehearsal_metrics::{Assessment, MetricRef, Question};
 use serde_json::Value;
 
-use crate::Case;
+/// Who judges.
+#[derive(Clone, Debug)]
+pub struct Judges {
+    /// The judge for metrics that name none.
+    pub judge: Option<Arc<dyn Model>>,
+    /// Judges that metrics ask for by name.
+    pub named: BTreeMap<String, Arc<dyn Model>>,
+    /// How long an answer may take.
+    pub timeout: Duration,
+}
+
+impl Default for Judges {
+    /// Nobody, and two minutes for each answer.
+    fn default() -> Self {
+        Self { judge: None, named: BTreeMap::new(), timeout: Duration::from_mins(2) }
+    }
+}
 
 /// What metrics found, in their order. A metric that panics is an error of that metric. `first` is the number of
 /// metrics that were evaluated before.
 pub(crate) async fn evaluate(
-    case: &Case,
+    judges: &Judges,
     metrics: &[MetricRef],
     first: usize,
     main: &Ledger,
@@ -26,7 +44,7 @@ pub(crate) async fn evaluate(
     for (index, metric) in metrics.iter().enumerate() {
         let path = InvocationId::root(format_args!("{}-{}", first + index, metric.name()));
         let branch = judging.branch(upto, &path);
-        running.push(evaluate_one(case, main, metric, branch, path, ask_judges));
+        running.push(evaluate_one(judges, main, metric, branch, path, ask_judges));
     }
     let mut results = Vec::new();
     for (metric, (branch, result)) in metrics.iter().zip(join_all(running).await) {
@@ -41,7 +59,7 @@ pub(crate) async fn evaluate(
 }
 
 async fn evaluate_one(
-    case: &Case,
+    judges: &Judges,
     main: &Ledger,
     metric: &MetricRef,
     mut branch: Session,
@@ -58,7 +76,7 @@ async fn evaluate_one(
     }
     let mut answers = Vec::new();
     for (number, question) in questions.iter().enumerate() {
-        match ask_once(case, question, &mut branch, path.child(number)).await {
+        match ask_once(judges, question, &mut branch, path.child(number)).await {
             Ok(answer) => answers.push(answer),
             Err(why) => return (branch, MetricResult::error(why)),
         }
@@ -69,22 +87,22 @@ async fn evaluate_one(
 
 /// Asks the judge one question; a judge that panics gave no answer.
 pub(crate) async fn ask_once(
-    case: &Case,
+    judges: &Judges,
     question: &Question,
     branch: &mut Session,
     path: InvocationId,
 ) -> Result<Value, String> {
-    let asked = AssertUnwindSafe(ask(case, question, branch, path)).catch_unwind().await;
+    let asked = AssertUnwindSafe(ask(judges, question, branch, path)).catch_unwind().await;
     asked.unwrap_or_else(|panic| Err(format!("the judge panicked: {}", panic_text(&*panic))))
 }
 
 async fn ask(
-    case: &Case,
+    judges: &Judges,
     question: &Question,
     branch: &mut Session,
     path: InvocationId,
 ) -> Result<Value, String> {
-    let model = judge_for(case, question)?;
+    let model = judges.model_for(question)?;
     let settings = Settings { temperature: question.temperature, ..Settings::default() };
     // An agent with an output schema asks again when an answer does not have the form, a bounded number of times.
     let judge: AgentRef = LlmAgent::new("judge", model)
@@ -95,8 +113,8 @@ async fn ask(
         .into();
     branch.say_to(path.clone(), Content::user(question.prompt.clone())).map_err(|error| error.to_string())?;
     let asked = run_at(path, &judge, branch, &DirectPort);
-    match tokio::time::timeout(case.judge_timeout, asked).await {
-        Err(_) => Err(format!("the judge gave no answer within {:?}", case.judge_timeout)),
+    match tokio::time::timeout(judges.timeout, asked).await {
+        Err(_) => Err(format!("the judge gave no answer within {:?}", judges.timeout)),
         Ok(Err(error)) => {
             Err(format!("the judge gave no usable answer: {}", error.failure(Phase::Metric).message))
         }
@@ -105,15 +123,17 @@ async fn ask(
     }
 }
 
-fn judge_for(case: &Case, question: &Question) -> Result<Arc<dyn Model>, String> {
-    match &question.judge {
-        Some(name) => case.judges.get(name).cloned().ok_or_else(|| {
-            format!("no judge is called `{name}`\n\nAdd it:\n  .named_judge(\"{name}\", model)")
-        }),
-        None => case.judge.clone().ok_or_else(|| {
-            "this metric asks a judge, but the case names no model for it\n\nAdd one:\n  .judge(model)"
-                .to_owned()
-        }),
+impl Judges {
+    fn model_for(&self, question: &Question) -> Result<Arc<dyn Model>, String> {
+        match &question.judge {
+            Some(name) => self.named.get(name).cloned().ok_or_else(|| {
+                format!("no judge is called `{name}`\n\nAdd it:\n  .named_judge(\"{name}\", model)")
+            }),
+            None => self.judge.clone().ok_or_else(|| {
+                "this metric asks a judge, but the case names no model for it\n\nAdd one:\n  .judge(model)"
+                    .to_owned()
+            }),
+        }
     }
 }
 

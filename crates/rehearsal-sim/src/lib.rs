@@ -8,6 +8,7 @@ mod case;
 mod casting;
 mod judge;
 mod mock;
+mod rejudge;
 mod scene;
 mod simulation;
 mod suite;
@@ -19,7 +20,9 @@ pub use bridge::{
 };
 pub use case::{Case, Judgment, Opening, Termination, UserAgents};
 pub use casting::{Casting, StandIn, ToolPlayer};
+pub use judge::Judges;
 pub use mock::{Mock, MockContext};
+pub use rejudge::judge_ledger;
 pub use scene::{LoopUser, Next, Scene, TimeLimit, UserAgent, UserAnswer};
 pub use simulation::{Cancel, CaseRun, RunOptions};
 pub use suite::{CaseMaker, OnFirstFailure, Suite, SuiteEvent, SuiteRun};

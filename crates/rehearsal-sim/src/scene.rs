@@ -99,13 +99,12 @@ impl Scene<'_> {
         self.main.around().chance
     }
 
-    /// Keeps something on the agent's ledger.
+    /// Puts a note on the agent's ledger. It is kept with what comes next.
     ///
     /// # Errors
-    /// The session has ended, or the note could not be kept.
-    pub async fn note(&mut self, name: &str, data: Value) -> Result<(), Failure> {
-        self.main.note(name, data).map_err(|error| system(&error))?;
-        self.main.commit().await.map_err(|error| system(&error))
+    /// The session has ended.
+    pub fn note(&mut self, name: &str, data: Value) -> Result<(), Failure> {
+        self.main.note(name, data).map_err(|error| system(&error))
     }
 
     /// Lets a user agent answer in the users' session, with this prompt or the one the bridge makes.
@@ -133,7 +132,7 @@ impl Scene<'_> {
     /// Evaluates metrics on the ledger as it is now. What they find counts in the verdict.
     pub async fn evaluate(&mut self, metrics: &[MetricRef]) {
         let first = self.found.len();
-        let found = evaluate(self.case, metrics, first, self.main.ledger(), self.judging, true).await;
+        let found = evaluate(&self.case.judges, metrics, first, self.main.ledger(), self.judging, true).await;
         self.found.extend(found);
     }
 
@@ -145,7 +144,7 @@ impl Scene<'_> {
     pub async fn ask_judge(&mut self, about: &str, question: &Question) -> Result<Value, Failure> {
         let number = self.judging.ledger().events().len();
         let path = InvocationId::root(format_args!("{about}-{number}"));
-        let asked = ask_once(self.case, question, self.judging, path).await;
+        let asked = ask_once(&self.case.judges, question, self.judging, path).await;
         asked.map_err(|message| Failure { phase: Phase::Metric, kind: "judge".to_owned(), message })
     }
 }

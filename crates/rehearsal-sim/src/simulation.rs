@@ -327,20 +327,11 @@ impl Stage {
             error.get_or_insert_with(|| system(&failed));
         }
         let main = self.main.into_ledger();
-        let mut metrics = indexmap::IndexMap::new();
         let ask_judges = error.is_none() && end != EndReason::Cancelled;
         let found = std::mem::take(&mut self.found);
         let first = found.len();
-        let rest = evaluate(case, &case.metrics, first, &main, &mut self.judging, ask_judges).await;
-        for (name, result) in found.into_iter().chain(rest) {
-            let slot = metrics.entry(name.clone());
-            if let indexmap::map::Entry::Occupied(mut taken) = slot {
-                let why = format!("two metrics are called `{name}`; give them different names");
-                taken.insert(MetricResult::error(why));
-            } else {
-                slot.or_insert(result);
-            }
-        }
+        let rest = evaluate(&case.judges, &case.metrics, first, &main, &mut self.judging, ask_judges).await;
+        let metrics = by_name(found.into_iter().chain(rest));
         for session in [&mut self.users, &mut self.judging] {
             if session.ledger().events().len() > 1
                 && let Err(failed) = session.commit().await
@@ -377,19 +368,34 @@ pub(crate) fn system(error: &RunError) -> Failure {
     error.failure(Phase::System)
 }
 
-fn taken_part(session: Session) -> Option<Ledger> {
+pub(crate) fn taken_part(session: Session) -> Option<Ledger> {
     let ledger = session.into_ledger();
     (ledger.events().len() > 1).then_some(ledger)
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-type Metrics = indexmap::IndexMap<String, MetricResult>;
+pub(crate) type Metrics = indexmap::IndexMap<String, MetricResult>;
+
+/// Results by the names of their metrics; a name that stands twice is an error.
+pub(crate) fn by_name(found: impl Iterator<Item = (String, MetricResult)>) -> Metrics {
+    let mut metrics = Metrics::new();
+    for (name, result) in found {
+        let slot = metrics.entry(name.clone());
+        if let indexmap::map::Entry::Occupied(mut taken) = slot {
+            let why = format!("two metrics are called `{name}`; give them different names");
+            taken.insert(MetricResult::error(why));
+        } else {
+            slot.or_insert(result);
+        }
+    }
+    metrics
+}
 
 /// A metric that could not decide is an error of the case: it is never a pass.
-fn metric_failure(judgment: Judgment, metrics: &Metrics) -> Option<Failure> {
+pub(crate) fn metric_failure(judgment: Judgment, metrics: &Metrics) -> Option<Failure> {
     if judgment == Judgment::AnyPass && metrics.values().any(MetricResult::passed) {
         return None;
     }
@@ -401,7 +407,12 @@ fn metric_failure(judgment: Judgment, metrics: &Metrics) -> Option<Failure> {
 }
 
 /// Error before terminated before failed before passed.
-fn verdict(end: EndReason, error: Option<&Failure>, judgment: Judgment, metrics: &Metrics) -> Verdict {
+pub(crate) fn verdict(
+    end: EndReason,
+    error: Option<&Failure>,
+    judgment: Judgment,
+    metrics: &Metrics,
+) -> Verdict {
     let passed = match judgment {
         Judgment::AllPass => metrics.values().all(MetricResult::passed),
         Judgment::AnyPass => metrics.values().any(MetricResult::passed),

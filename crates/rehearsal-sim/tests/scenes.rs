@@ -42,7 +42,7 @@ impl LoopUser for Lines {
     async fn next(&self, scene: &mut Scene<'_>) -> Result<Next, Failure> {
         let said = said(scene.ledger());
         if said > 0 {
-            scene.note("answered", json!({"turn": said})).await?;
+            scene.note("answered", json!({"turn": said}))?;
             let metric: MetricRef = Arc::new(Custom::new(format!("turn {said}"), move |ledger| {
                 MetricResult::from_pass(ledger.events().len() > said)
             }));

@@ -24,7 +24,7 @@ use crate::{exit, models, output};
 
 mod journal;
 mod junit;
-mod print;
+pub(crate) mod print;
 mod progress;
 
 /// Run scenarios and judge what came of them.
@@ -89,23 +89,23 @@ pub(crate) struct RunArgs {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunResult {
     /// The version of this form.
-    version: u32,
+    pub(crate) version: u32,
     /// When it began.
-    started_at: String,
+    pub(crate) started_at: String,
     /// How long it took, in milliseconds.
-    duration_ms: u64,
+    pub(crate) duration_ms: u64,
     /// Where its chance came from.
-    seed: u64,
+    pub(crate) seed: u64,
     /// Whether somebody interrupted it.
-    interrupted: bool,
+    pub(crate) interrupted: bool,
     /// How many runs came to what.
     #[schemars(with = "SummaryForm")]
-    summary: Summary,
+    pub(crate) summary: Summary,
     /// What each run of each scenario came to.
-    scenarios: Vec<ScenarioResult>,
+    pub(crate) scenarios: Vec<ScenarioResult>,
     /// What the repeats of each scenario say together.
     #[schemars(with = "Vec<serde_json::Value>")]
-    repeats: Vec<RepeatStatistics>,
+    pub(crate) repeats: Vec<RepeatStatistics>,
 }
 
 #[derive(JsonSchema)]
@@ -329,7 +329,7 @@ fn again(args: &RunArgs, result: &ScenarioResult) -> String {
 }
 
 /// A word as a shell reads it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@,+%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -352,7 +352,7 @@ fn write_results(args: &RunArgs, result: &RunResult, out: &OutFolder) -> Result<
     Ok(())
 }
 
-fn write_file(path: &Path, text: &str) -> Result<(), String> {
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot write `{}`: {error}", path.display());
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(failed)?;

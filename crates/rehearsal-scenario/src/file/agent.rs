@@ -281,10 +281,14 @@ fn read_http(reader: &mut Reader<'_>, node: &Node) -> Option<HttpEndpoint> {
     Some(endpoint)
 }
 
-fn report_address(reader: &mut Reader<'_>, fields: &mut Fields<'_>, url: &str) {
+fn is_address(url: &str) -> bool {
     let parsed = reqwest::Url::parse(&url.replace("${port}", "1"));
-    let fine = parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some());
-    if let (false, Some(node)) = (fine || url.is_empty(), fields.get("url")) {
+    parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some())
+}
+
+fn report_address(reader: &mut Reader<'_>, fields: &mut Fields<'_>, url: &str) {
+    let fine = is_address(url);
+    if let (false, Some(node @ Node { value: NodeValue::Text(_), .. })) = (fine, fields.get("url")) {
         let problem = Problem::error("bad-address", node.span.clone(), format!("`{url}` is no HTTP address"));
         reader.report(problem.help("write: url: http://127.0.0.1:8080/chat"));
     }
@@ -375,6 +379,11 @@ fn read_tool(reader: &mut Reader<'_>, node: &Node) -> Option<ToolDefinition> {
 
 fn read_http_tool(reader: &mut Reader<'_>, node: &Node) -> Option<Implementation> {
     if let NodeValue::Text(url) = &node.value {
+        if !is_address(url) {
+            let problem =
+                Problem::error("bad-address", node.span.clone(), format!("`{url}` is no HTTP address"));
+            reader.report(problem.help("write: http: https://example.com/tool"));
+        }
         return Some(Implementation::Http {
             url: url.clone(),
             method: "POST".to_owned(),

@@ -9,7 +9,7 @@ use super::progress::{seconds, word};
 
 /// How much is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Detail {
+pub(crate) enum Detail {
     /// Only what did not pass, and the counts.
     Quiet,
     /// A line for what passed, everything for what did not.
@@ -20,9 +20,9 @@ pub(super) enum Detail {
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Printer {
-    pub(super) detail: Detail,
-    pub(super) colour: bool,
+pub(crate) struct Printer {
+    pub(crate) detail: Detail,
+    pub(crate) colour: bool,
 }
 
 /// How much of a message of the transcript is shown unless everything is.
@@ -43,7 +43,7 @@ impl Printer {
     }
 
     /// A scenario and what it came to.
-    pub(super) fn scenario(self, result: &ScenarioResult, main: &Ledger, again: &str) -> String {
+    pub(crate) fn scenario(self, result: &ScenarioResult, main: &Ledger, again: &str) -> String {
         let passed = result.verdict == Verdict::Passed;
         if passed && self.detail == Detail::Quiet {
             return String::new();
@@ -188,7 +188,7 @@ impl Printer {
     }
 
     /// The counts of a run, and what repeats say together.
-    pub(super) fn summary(self, summary: &Summary, repeats: &[RepeatStatistics], took: u64) -> String {
+    pub(crate) fn summary(self, summary: &Summary, repeats: &[RepeatStatistics], took: u64) -> String {
         let mut text = String::new();
         for repeat in repeats {
             let (low, high) = repeat.wilson;

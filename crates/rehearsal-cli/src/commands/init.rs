@@ -1,0 +1,89 @@
+//! `rehearse init`.
+
+use std::fs;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::commands::run::quoted;
+use crate::{exit, output};
+
+/// Write a first scenario.
+///
+/// Writes `hello.scenario.yaml`: small, with a remark on every part, and passing as it is, without a key and without a
+/// network. A file that is there already is never overwritten unless you say so.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  rehearse init scenarios
+  rehearse run scenarios")]
+pub(crate) struct InitArgs {
+    /// The folder, which is made where it is missing
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// Replace a file that is there already
+    #[arg(long)]
+    force: bool,
+}
+
+const NAME: &str = "hello.scenario.yaml";
+
+const HELLO: &str = include_str!("init/hello.scenario.yaml");
+
+pub(crate) fn run(args: &InitArgs) -> ExitCode {
+    match write(args) {
+        Ok(path) => {
+            output::data(&next(&path, &args.folder));
+            exit::PASSED
+        }
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+fn write(args: &InitArgs) -> Result<PathBuf, String> {
+    let folder = &args.folder;
+    fs::create_dir_all(folder)
+        .map_err(|error| format!("cannot make the folder `{}`: {error}", folder.display()))?;
+    let path = if folder == Path::new(".") { PathBuf::from(NAME) } else { folder.join(NAME) };
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if args.force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
+    let written = options.open(&path).and_then(|mut file| file.write_all(HELLO.as_bytes()));
+    match written {
+        Ok(()) => Ok(path),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(format!(
+            "`{}` is there already, so nothing was written\n\nhint: `--force` replaces it, and `rehearse init DIR` \
+             writes elsewhere",
+            path.display()
+        )),
+        Err(error) => Err(format!("cannot write `{}`: {error}", path.display())),
+    }
+}
+
+fn next(path: &Path, folder: &Path) -> String {
+    let folder = quoted(&folder.display().to_string());
+    format!(
+        "wrote {}
+
+What to do next:
+  1. Run it; it passes as it is, offline:
+       rehearse run {folder}
+  2. In the file, give `models.agent` a real model, such as `openai:gpt-4o-mini`, and run it again.
+     Or try one without changing the file:
+       rehearse run {folder} --model agent=openai:gpt-4o-mini
+  3. Change what is said and what is asked. `rehearse check {folder}` shows what is wrong with a file.
+
+Results and ledgers go to `.rehearsal/`, which version control can ignore.",
+        path.display()
+    )
+}

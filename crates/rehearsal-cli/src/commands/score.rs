@@ -1,0 +1,253 @@
+//! `rehearse score`.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use rehearsal_core::{Clock as _, Ledger, Summary, SystemClock, Verdict, elapsed};
+use rehearsal_models::Providers;
+use rehearsal_scenario::{NotScorable, Scenario, ScenarioResult};
+use rehearsal_sim::{CaseRun, Judges};
+
+use crate::commands::run::print::{Detail, Printer};
+use crate::commands::run::{RunResult, quoted, write_file};
+use crate::load::{Colour, Compat, Completeness, Loaded, Selection, role_and_model};
+use crate::variables::Variables;
+use crate::{exit, models, output};
+
+/// Score the ledgers of earlier runs.
+///
+/// Asks the evaluations of a scenario file of ledgers that `rehearse run` left, without running anything again: evaluations
+/// can be changed, added and tried on what agents did before. With the file of the run, the results are those of the run.
+/// Questions for a judge are asked again, through the model that the file or `--model judge=SPEC` names.
+///
+/// Of a file, only what it asks is taken: its steps must be those of the ledger, and what is not on the ledger, such as a
+/// command that no evaluation of the run asked for, cannot be decided. That is never a pass.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rehearse score .rehearsal/runs/2026-01-31T09-00-00.000 --with refund.scenario.yaml
+  rehearse score 001-refund.jsonl --with refund.scenario.yaml --model judge=openai:gpt-4o --json -
+
+Exit codes: 0 all passed; 1 something failed, errored, was stopped or was judged by nothing; 2 the input or set-up is \
+wrong.")]
+pub(crate) struct ScoreArgs {
+    /// Ledgers of agents (`*.jsonl`), or folders of which those of the scenario are taken
+    #[arg(required = true, value_name = "LEDGER")]
+    ledgers: Vec<PathBuf>,
+    /// The scenario file with the evaluations
+    #[arg(long, value_name = "FILE")]
+    with: PathBuf,
+    /// A model for a judge: `judge`, or another key; such as `judge=openai:gpt-4o`
+    #[arg(long = "model", value_name = "ROLE=SPEC", value_parser = role_and_model)]
+    models: Vec<(String, String)>,
+    /// The YAML file with the agent that the scenario was run with, where it does not bring its own
+    #[arg(long, value_name = "FILE")]
+    agent: Option<PathBuf>,
+    /// Accept the file of another runner; what that one drops silently becomes a warning
+    #[arg(long, value_name = "RUNNER")]
+    compat: Option<Compat>,
+    /// A file of NAME=value lines, for keys
+    #[arg(long, value_name = "FILE")]
+    env_file: Option<PathBuf>,
+    /// Write the results as JSON to a file, or to standard output with `-`
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+    /// Print only what did not pass
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Print all transcripts and evaluations
+    #[arg(long, short)]
+    verbose: bool,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: Colour,
+}
+
+pub(crate) fn run(args: &ScoreArgs) -> ExitCode {
+    match try_run(args) {
+        Ok(code) => code,
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+fn try_run(args: &ScoreArgs) -> Result<ExitCode, String> {
+    let Some(loaded) = load(args)? else { return Ok(exit::bad_input()) };
+    let ledgers = find_ledgers(&args.ledgers, &loaded.scenario)?;
+    let variables = Variables::with_file(args.env_file.as_deref())?;
+    let providers = Providers::default();
+    let judges = loaded
+        .scenario
+        .judges(&move |key: &str, choice: &_| models::build(key, choice, &providers, &variables))?;
+    let began = SystemClock.now();
+    let runs = score(&loaded.scenario, ledgers, &judges)?;
+    let mut summary = Summary::default();
+    let mut scenarios = Vec::new();
+    for (path, run) in &runs {
+        summary.count(run.result.status);
+        let mut result = ScenarioResult::new(&loaded.scenario, &loaded.path.display().to_string(), run);
+        result.ledgers = vec![path.display().to_string()];
+        scenarios.push(result);
+    }
+    let duration_ms = u64::try_from(elapsed(began, SystemClock.now()).as_millis()).unwrap_or(u64::MAX);
+    let result = RunResult {
+        version: 1,
+        started_at: began.to_string(),
+        duration_ms,
+        seed: 0,
+        interrupted: false,
+        summary,
+        scenarios,
+        repeats: Vec::new(),
+    };
+    print(args, &result, &runs);
+    write_json(args, &result)?;
+    let passed = runs.iter().all(|(_, run)| run.result.status == Verdict::Passed);
+    Ok(if passed { exit::PASSED } else { exit::not_passed() })
+}
+
+/// The scenario with the evaluations; nothing when its file cannot be used, which was told then.
+fn load(args: &ScoreArgs) -> Result<Option<Loaded>, String> {
+    let selection = Selection {
+        paths: vec![args.with.clone()],
+        filter: None,
+        models: args.models.clone(),
+        agent: args.agent.clone(),
+        compat: args.compat,
+        color: args.color,
+    };
+    let Some(outcome) = selection.load(Completeness::AsWritten) else { return Ok(None) };
+    if outcome.unusable > 0 {
+        return Ok(None);
+    }
+    let mut usable = outcome.usable.into_iter();
+    match (usable.next(), usable.next()) {
+        (Some(loaded), None) => Ok(Some(loaded)),
+        _ => Err(format!("`{}` holds several scenarios\n\nhint: name the file of one", args.with.display())),
+    }
+}
+
+/// The ledgers at these paths. What is named itself must be a ledger of the scenario.
+fn find_ledgers(paths: &[PathBuf], scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, String> {
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            match of_folder(path, scenario) {
+                Ok(ledgers) if ledgers.is_empty() => problems.push(format!(
+                    "there is no ledger of the scenario `{}` in `{}`",
+                    scenario.name,
+                    path.display()
+                )),
+                Ok(ledgers) => found.extend(ledgers),
+                Err(problem) => problems.push(problem),
+            }
+            continue;
+        }
+        match read(path) {
+            Ok(ledger) => match scenario.fits(&ledger) {
+                Ok(()) => found.push((path.clone(), ledger)),
+                Err(why) => problems.push(format!("`{}` cannot be scored: {why}", path.display())),
+            },
+            Err(problem) => problems.push(problem),
+        }
+    }
+    match problems.as_slice() {
+        [] => Ok(found),
+        [problem] => Err(problem.clone()),
+        several => Err(format!("{} ledgers cannot be scored\n  {}", several.len(), several.join("\n  "))),
+    }
+}
+
+/// The ledgers in a folder and in those below it that are of the scenario.
+fn of_folder(folder: &Path, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, String> {
+    let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", folder.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        paths.push(entry.map_err(failed)?.path());
+    }
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(of_folder(&path, scenario)?);
+        } else if path.extension().is_some_and(|end| end == "jsonl") {
+            let ledger = read(&path)?;
+            match scenario.fits(&ledger) {
+                Ok(()) => found.push((path, ledger)),
+                Err(NotScorable::Part { .. } | NotScorable::Other { .. }) => {}
+                Err(why) => return Err(format!("`{}` cannot be scored: {why}", path.display())),
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<Ledger, String> {
+    let file = File::open(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    Ledger::read_from(BufReader::new(file)).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("`{}` is no ledger: {error}{cause}", path.display())
+    })
+}
+
+fn score(
+    scenario: &Scenario,
+    ledgers: Vec<(PathBuf, Ledger)>,
+    judges: &Judges,
+) -> Result<Vec<(PathBuf, CaseRun)>, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("the runtime cannot be started: {error}"))?;
+    let mut runs = Vec::new();
+    for (path, ledger) in ledgers {
+        let run = runtime.block_on(scenario.score(ledger, judges));
+        let run = run.map_err(|why| format!("`{}` cannot be scored: {why}", path.display()))?;
+        runs.push((path, run));
+    }
+    Ok(runs)
+}
+
+fn print(args: &ScoreArgs, result: &RunResult, runs: &[(PathBuf, CaseRun)]) {
+    let detail = match (args.quiet, args.verbose) {
+        (true, _) => Detail::Quiet,
+        (_, true) => Detail::Verbose,
+        _ => Detail::Normal,
+    };
+    // Standard output is data: when the JSON goes there, nothing else does.
+    let (write, colour): (fn(&str), bool) = if args.json.as_deref() == Some(Path::new("-")) {
+        (output::message, args.color.for_stream(&std::io::stderr()))
+    } else {
+        (output::data, args.color.for_stream(&std::io::stdout()))
+    };
+    let printer = Printer { detail, colour };
+    for (scenario, (path, run)) in result.scenarios.iter().zip(runs) {
+        let path = path.display().to_string();
+        let with = quoted(&args.with.display().to_string());
+        let again = format!("rehearse score {} --with {with}", quoted(&path));
+        let text = printer.scenario(scenario, &run.main, &again);
+        if let Some((first, rest)) = text.trim_end().split_once('\n') {
+            write(&format!("{first}\n         {path}\n{rest}"));
+        } else if !text.is_empty() {
+            write(&format!("{}\n         {path}", text.trim_end()));
+        }
+    }
+    let summary = printer.summary(&result.summary, &[], result.duration_ms);
+    write(&summary.replacen("scenario", "ledger", 1));
+}
+
+fn write_json(args: &ScoreArgs, result: &RunResult) -> Result<(), String> {
+    let Some(path) = args.json.as_deref() else { return Ok(()) };
+    let json = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
+    if path == Path::new("-") {
+        output::data(&json);
+        return Ok(());
+    }
+    write_file(path, &json)
+}

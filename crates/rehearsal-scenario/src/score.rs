@@ -1,0 +1,180 @@
+//! Scoring ledgers that were stored with the evaluations of a scenario file.
+
+use std::sync::Arc;
+
+use rehearsal_core::{EventBody, Failure, Ledger, Phase, SessionPart, Verdict, Yield};
+use rehearsal_metrics::MetricRef;
+use rehearsal_sim::{CaseRun, Judges, Judgment, judge_ledger};
+
+use crate::evaluate::EvaluationScope;
+use crate::play::evaluators;
+use crate::{Action, BuildModel, Scenario, StepKind, StepView, Strategy, TurnView};
+
+/// The kind of failure of a ledger that lacks a step of the file.
+pub(crate) const MISSING_STEP: &str = "missing_step";
+
+/// Why a ledger cannot be scored with a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotScorable {
+    /// It is the ledger of a simulated user or of a judge.
+    #[error("it is the ledger of {part}, not of the agent under test")]
+    Part {
+        /// Whose it is.
+        part: &'static str,
+    },
+    /// It is the ledger of something else.
+    #[error("it is a ledger of {found}, not of the scenario `{scenario}`")]
+    Other {
+        /// What it is of.
+        found: String,
+        /// The scenario.
+        scenario: String,
+    },
+    /// No step of the scenario was begun.
+    #[error("no step of the scenario is on it")]
+    NoSteps,
+    /// A step does something else than the step of that number in the file.
+    #[error("step {step} is {found} on the ledger and {written} in the file")]
+    Step {
+        /// The step, from 1.
+        step: usize,
+        /// What it does on the ledger.
+        found: &'static str,
+        /// What it does in the file.
+        written: &'static str,
+    },
+}
+
+impl Scenario {
+    /// The evaluators that a run with this ledger evaluates, in its order: a group for every turn and every step that
+    /// came to its end.
+    pub fn evaluators_for(&self, ledger: &Ledger) -> Vec<Vec<MetricRef>> {
+        let prices = Arc::new(self.prices.clone());
+        let mut groups = Vec::new();
+        for view in StepView::all(ledger) {
+            let number = view.started.step;
+            let Some(step) = number.checked_sub(1).and_then(|at| self.run.get(at)) else { continue };
+            let whole = EvaluationScope { step: number, turn: None };
+            let mut last = Vec::new();
+            if let Action::Conversation { conversation, .. } = &step.action {
+                for turn in view.turns().iter().filter(|turn| came_to_its_end(turn)) {
+                    let scope = EvaluationScope { step: number, turn: Some(turn.number) };
+                    groups.push(evaluators(&conversation.turn_evaluations, scope, "", &prices));
+                }
+                last = evaluators(&conversation.final_evaluations, whole, " final", &prices);
+            }
+            if view.ended.is_some() {
+                last.extend(evaluators(&step.evaluations, whole, "", &prices));
+                groups.push(last);
+            }
+        }
+        groups
+    }
+
+    /// The models that judge its evaluations.
+    ///
+    /// # Errors
+    /// A judge is needed and not named, or its model cannot be built.
+    pub fn judges(&self, build: &BuildModel) -> Result<Judges, String> {
+        let mut judges = Judges::default();
+        for evaluation in self.evaluations().filter(|evaluation| evaluation.needs_judge()) {
+            let named = self.judge_of(evaluation).ok_or_else(|| {
+                let key = evaluation.judge_key().unwrap_or("judge");
+                format!(
+                    "the evaluation at line {} asks a judge, and no model is called `{key}`\n\nhint: name it: --model \
+                     {key}=openai:gpt-4o",
+                    evaluation.line
+                )
+            })?;
+            match evaluation.judge_key() {
+                Some(key) if !judges.named.contains_key(key) => {
+                    judges.named.insert(key.to_owned(), build(&named.key, &named.model)?);
+                }
+                None if judges.judge.is_none() => judges.judge = Some(build(&named.key, &named.model)?),
+                _ => {}
+            }
+        }
+        Ok(judges)
+    }
+
+    /// Whether a ledger can be scored with this scenario.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn fits(&self, ledger: &Ledger) -> Result<(), NotScorable> {
+        match ledger.part() {
+            SessionPart::Main => {}
+            SessionPart::User => return Err(NotScorable::Part { part: "a simulated user" }),
+            SessionPart::Judge => return Err(NotScorable::Part { part: "a judge" }),
+        }
+        let case = ledger.started().and_then(|started| started.case.as_deref());
+        if case != Some(self.name.as_str()) {
+            let found =
+                case.map_or_else(|| "no scenario".to_owned(), |name| format!("the scenario `{name}`"));
+            return Err(NotScorable::Other { found, scenario: self.name.clone() });
+        }
+        let views = StepView::all(ledger);
+        for view in &views {
+            let step = view.started.step;
+            let written = step.checked_sub(1).and_then(|at| self.run.get(at));
+            let written = written.map_or("missing", |step| word(step.action.kind()));
+            let found = word(view.started.kind);
+            if found != written {
+                return Err(NotScorable::Step { step, found, written });
+            }
+        }
+        if views.is_empty() { Err(NotScorable::NoSteps) } else { Ok(()) }
+    }
+
+    /// Scores the ledger of an earlier run with the evaluations of this scenario.
+    ///
+    /// A step of the file that is not on the ledger of a session that came to its end cannot be decided: the run is an
+    /// error then.
+    ///
+    /// # Errors
+    /// The ledger is not one of this scenario.
+    pub async fn score(&self, ledger: Ledger, judges: &Judges) -> Result<CaseRun, NotScorable> {
+        self.fits(&ledger)?;
+        let groups = self.evaluators_for(&ledger);
+        let judgment = match self.strategy {
+            Strategy::AllPass => Judgment::AllPass,
+            Strategy::AnyPass => Judgment::AnyPass,
+        };
+        let begun = StepView::all(&ledger).len();
+        let mut run = judge_ledger(ledger, &groups, judges, judgment).await;
+        if begun < self.run.len() && !matches!(run.result.status, Verdict::Error | Verdict::Terminated) {
+            let message = format!(
+                "the file has {} steps and the ledger {begun}, so not everything that is asked can be decided",
+                self.run.len()
+            );
+            run.result.error = Some(Failure { phase: Phase::Metric, kind: MISSING_STEP.to_owned(), message });
+            run.result.status = Verdict::Error;
+        }
+        Ok(run)
+    }
+}
+
+impl Action {
+    /// What it is, as ledgers name it.
+    fn kind(&self) -> StepKind {
+        match self {
+            Self::Input(_) => StepKind::Input,
+            Self::Conversation { .. } => StepKind::Conversation,
+            Self::Code { .. } => StepKind::Code,
+        }
+    }
+}
+
+fn word(kind: StepKind) -> &'static str {
+    match kind {
+        StepKind::Input => "`input`",
+        StepKind::Conversation => "a `conversation`",
+        StepKind::Code => "`code`",
+    }
+}
+
+/// Whether the agent was done with a turn, so that its evaluations were asked.
+fn came_to_its_end(turn: &TurnView<'_>) -> bool {
+    turn.events.iter().any(|event| matches!(event.body, EventBody::Yield(Yield::Loop { .. })))
+}
