@@ -115,6 +115,10 @@ fn split(text: &str) -> Result<Vec<String>, BadFilter> {
     Ok(words)
 }
 
+fn is_joint(word: &str) -> bool {
+    ["and", "or", "not", "(", ")"].contains(&word.to_lowercase().as_str())
+}
+
 struct Words {
     all: Vec<String>,
     at: usize,
@@ -177,11 +181,18 @@ impl Words {
             Some(word) if [")", "and", "or"].contains(&word.to_lowercase().as_str()) => {
                 Err(BadFilter(format!("a word is missing before `{word}`")))
             }
-            Some(word) => Ok(match word.split_once(':') {
-                Some(("name", rest)) => Filter::Name(rest.to_owned()),
-                Some(("tag", rest)) => Filter::Tag(rest.to_owned()),
-                _ => Filter::Either(word),
-            }),
+            Some(mut word) => {
+                // A shell takes the quotes off, so words side by side are one text.
+                while self.peek().is_some_and(|next| !is_joint(next)) {
+                    word.push(' ');
+                    word.extend(self.next());
+                }
+                Ok(match word.split_once(':') {
+                    Some(("name", rest)) => Filter::Name(rest.to_owned()),
+                    Some(("tag", rest)) => Filter::Tag(rest.to_owned()),
+                    _ => Filter::Either(word),
+                })
+            }
         }
     }
 }
@@ -203,6 +214,8 @@ mod tests {
         assert!(chosen("bill*", "Gets a Refund", &["billing"]));
         assert!(!chosen("tag:refund", "Gets a Refund", &["billing"]));
         assert!(chosen("name:\"a refund\"", "Gets a Refund", &[]));
+        assert!(chosen("gets a refund and not slow", "Gets a Refund", &[]));
+        assert!(!chosen("gets refund", "Gets a Refund", &[]));
     }
 
     #[test]
@@ -215,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused() {
-        for bad in ["", "and", "a and", "(a", "a )", "\"a", "not", "a b"] {
+        for bad in ["", "and", "a and", "(a", "a )", "\"a", "not", "a not b"] {
             assert!(bad.parse::<Filter>().is_err(), "{bad}");
         }
         assert!("not ".repeat(200).parse::<Filter>().is_err());
