@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::environment::{LocalEnvironment, LocalOptions};
+use crate::file::{not_runnable, unknown_tool, unreachable_mocks};
 use crate::js::Workers;
 use crate::play::mocks::Mocks;
 use crate::play::tools::{self, AgentProcess, Workplace};
@@ -21,7 +22,8 @@ use crate::play::{Stage, simulator};
 use crate::remote::{CommandAgent, HttpAgent, HttpSettings, Introduction, UsagePaths};
 use crate::{
     Action, AgentFile, AgentUnderTest, Check, Conversation, ConversationUser, Dialect, Evaluation,
-    HttpEndpoint, ModelChoice, NamedModel, Problem, Reached, Scenario, Server, Strategy,
+    HttpEndpoint, ModelChoice, NamedModel, Problem, Reached, Scenario, Server, Severity, Strategy,
+    ToolDefinition,
 };
 
 /// Builds the model that a scenario chose.
@@ -87,17 +89,21 @@ impl Role {
 }
 
 impl Scenario {
-    /// The same scenario with an agent, and models and prices where it has none of that key.
+    /// The same scenario with an agent, and models, prices and variables where it has none of that name.
     #[must_use]
     pub fn with_agent(mut self, file: &AgentFile) -> Self {
-        self.agent = Some(file.agent.clone());
+        self.agent = Some(AgentUnderTest { span: 0..0, ..file.agent.clone() });
         for model in &file.models {
             if !self.models.iter().any(|own| own.key == model.key) {
                 self.models.push(model.clone());
             }
         }
         self.prices = self.prices.or(&file.prices);
-        self.variables.extend(file.variables.iter().cloned());
+        for variable in &file.variables {
+            if !self.variables.iter().any(|own| own.name == variable.name) {
+                self.variables.push(variable.clone());
+            }
+        }
         self
     }
 
@@ -177,6 +183,9 @@ impl Scenario {
                  or name a file that has one: --agent FILE",
             ));
         }
+        if let Some(agent) = self.agent.as_ref().filter(|agent| agent.span.is_empty()) {
+            problems.extend(self.misfits(agent, text));
+        }
         let mut told: Vec<(Role, Option<&str>)> = Vec::new();
         for (role, written, at) in self.uses() {
             if self.model(role, written).is_some() || told.contains(&(role, written)) {
@@ -190,6 +199,24 @@ impl Scenario {
                 "add it:\n  models:\n    {key}: openai:gpt-4o   # or {{script: [{{say: Hello}}]}}\nor name it on the command line: --model {key}=openai:gpt-4o"
             )));
         }
+        problems
+    }
+
+    /// What the file says about tools and does not fit an agent that it did not know.
+    fn misfits(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+        let first = self.setup.mocks.first().map_or(1, |mock| mock.line);
+        let mut problems: Vec<Problem> = unreachable_mocks(agent, line_span(text, first))
+            .filter(|_| !self.setup.mocks.is_empty())
+            .into_iter()
+            .collect();
+        let unknown =
+            self.setup.mocks.iter().filter_map(|mock| unknown_tool(mock, agent, line_span(text, mock.line)));
+        problems.extend(unknown.map(|problem| match self.dialect {
+            Dialect::Rehearsal => problem,
+            Dialect::ElizaOs => Problem { severity: Severity::Warning, ..problem },
+        }));
+        let listed = self.setup.passthrough.iter();
+        problems.extend(listed.filter_map(|name| not_runnable(name, agent, line_span(text, 1))));
         problems
     }
 
@@ -296,11 +323,8 @@ impl Compiled {
         }
         let compiled = Self { scenario, backstage, models, variables };
         // What would fail in every run is told before the first.
-        let probe = compiled.agent(None, 1).map(drop);
-        match (&compiled.scenario.agent, probe) {
-            (Some(AgentUnderTest { reached: Reached::Command(_), .. }), _) => {}
-            (_, probe) => probe?,
-        }
+        compiled.agent(1)?;
+        compiled.mocks(None)?;
         Ok(compiled)
     }
 
@@ -333,10 +357,16 @@ impl Compiled {
         };
         let place =
             folder.clone().map(|folder| Workplace { folder, directory: self.backstage.directory.clone() });
-        let agent = self.agent(place.as_ref(), port)?;
+        let process = place.as_ref().and_then(|place| self.process(place)).map(Arc::new);
+        let agent: AgentRef = match &process {
+            Some(process) => process.clone(),
+            None => self.agent(port)?,
+        };
         let stage = Stage {
             scenario: scenario.clone(),
             folder,
+            keep: self.backstage.keep,
+            process,
             scripts: self.backstage.scripts.clone(),
             prices: Arc::new(scenario.prices.clone()),
             simulators: self.simulators(),
@@ -389,9 +419,10 @@ impl Compiled {
         let scenario = &self.scenario;
         let definitions = scenario.agent.as_ref().map(|agent| agent.tools.clone()).unwrap_or_default();
         let mut real = BTreeMap::new();
-        for tool in &definitions {
-            let allowed = self.backstage.live || scenario.setup.passthrough.contains(&tool.name);
-            if let (true, Some(tool)) = (allowed, tools::real(tool, place, &*self.backstage.variables)?) {
+        let may_run =
+            |tool: &&ToolDefinition| self.backstage.live || scenario.setup.passthrough.contains(&tool.name);
+        for tool in definitions.iter().filter(may_run) {
+            if let Some(tool) = tools::real(tool, place, &*self.backstage.variables)? {
                 real.insert(tool.spec().name().to_owned(), tool);
             }
         }
@@ -399,17 +430,26 @@ impl Compiled {
         Ok(Mocks::new(scenario.clone(), definitions, real, scripts, self.backstage.live))
     }
 
-    /// The agent under test, with the port of its server.
-    fn agent(&self, place: Option<&Workplace>, port: u16) -> Result<AgentRef, String> {
+    /// The agent under test, where it is a process.
+    fn process(&self, place: &Workplace) -> Option<CommandAgent> {
+        let agent = self.scenario.agent.as_ref().filter(|_| self.scenario.talks())?;
+        let Reached::Command(command) = &agent.reached else { return None };
+        let process = AgentProcess { command: command.clone(), place: place.clone() };
+        let process = CommandAgent::new(&agent.name, process).tools(declared(agent));
+        Some(process.introduction(self.introduction(Some(&place.folder))))
+    }
+
+    /// The agent under test, where it is no process, with the port of its server.
+    fn agent(&self, port: u16) -> Result<AgentRef, String> {
         let Some(agent) = self.scenario.agent.as_ref().filter(|_| self.scenario.talks()) else {
             return Ok(nobody());
         };
-        let tools: Vec<ToolRef> = agent.tools.iter().map(tools::declared).collect();
         match &agent.reached {
             Reached::Inline(inline) => {
                 let named = self.scenario.model(Role::Agent, Some(&inline.model));
                 let named = named.ok_or_else(|| "the agent needs a model, and none is named".to_owned())?;
-                let mut llm = LlmAgent::new(&agent.name, self.models[&named.key].clone()).tools(tools);
+                let mut llm = LlmAgent::new(&agent.name, self.models[&named.key].clone());
+                llm = llm.tools(declared(agent));
                 if !inline.instructions.is_empty() {
                     llm = llm.instruction(&inline.instructions);
                 }
@@ -433,12 +473,7 @@ impl Compiled {
                 let agent = HttpAgent::new(settings).map_err(|error| error.to_string())?;
                 Ok(Arc::new(agent))
             }
-            Reached::Command(command) => {
-                let place = place.ok_or_else(|| "there is no folder for the agent to run in".to_owned())?;
-                let introduction = self.introduction(Some(&place.folder));
-                let process = AgentProcess { command: command.clone(), place: place.clone() };
-                Ok(Arc::new(CommandAgent::new(&agent.name, process).tools(tools).introduction(introduction)))
-            }
+            Reached::Command(_) => Ok(nobody()),
         }
     }
 
@@ -494,6 +529,10 @@ impl Model for AsWritten {
     async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError> {
         self.model.respond(call).await
     }
+}
+
+fn declared(agent: &AgentUnderTest) -> Vec<ToolRef> {
+    agent.tools.iter().map(tools::declared).collect()
 }
 
 /// An agent for scenarios that only run code: nothing is ever said to it.

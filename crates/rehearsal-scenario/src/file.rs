@@ -1,10 +1,12 @@
 //! The scenario file: what can stand in it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 
 use crate::environment::{self, Language};
+use crate::play::SCOPE;
 use crate::read::{Dialect, Fields, Reader};
 use crate::yaml::{self, Node, NodeValue};
 use crate::{Problem, Severity, StepKind};
@@ -29,6 +31,7 @@ pub use evaluation::{
 };
 pub(crate) use evaluation::{is_same, shorten, shown, unmet};
 pub use mock::{Mock, MockError, MockWhen};
+pub(crate) use mock::{unknown_tool, unreachable_mocks};
 pub use models::{ModelChoice, NamedModel, ScriptedCondition, ScriptedReply, ScriptedRule};
 
 /// A scenario as it stands in its file.
@@ -308,7 +311,8 @@ fn read_prices(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Prices {
 
 /// The keys that the steps of a scenario give their calls as context.
 fn context_keys(steps: &[Node]) -> BTreeSet<String> {
-    let mut keys: BTreeSet<String> = mock::ALWAYS_IN_CONTEXT.iter().map(|key| (*key).to_owned()).collect();
+    let mut keys: BTreeSet<String> =
+        mock::ALWAYS_IN_CONTEXT.iter().map(|(key, _)| (*key).to_owned()).collect();
     for step in steps {
         let NodeValue::Map(entries) = &step.value else { continue };
         let Some(entry) = entries.iter().find(|entry| entry.key == "context") else { continue };
@@ -407,6 +411,13 @@ fn read_setup(
         let problem = Problem::error("wrong-type", node.span.clone(), error.to_string());
         reader.report(problem.help("write: state: {session: {key: value}}"));
     }
+    if let (Some(node), true) =
+        (fields.get("state"), state.get(SCOPE).is_some_and(|own| own["context"] != Value::Null))
+    {
+        let message = format!("`{SCOPE}.context` is what calls find around them, and every step sets it");
+        let problem = Problem::error("no-effect", node.span.clone(), message);
+        reader.report(problem.help("give a step the `context`, or the state another name"));
+    }
     fields.finish(reader);
     Some(Setup { mocks, virtual_fs, passthrough: passthrough.unwrap_or_default(), seed, state })
 }
@@ -438,27 +449,31 @@ fn read_passthrough(reader: &mut Reader<'_>, node: &Node, agent: Option<&AgentUn
     let mut names = Vec::new();
     for item in reader.list(node, "`passthrough`") {
         let Some(name) = reader.text(item, "an item of `passthrough`") else { continue };
-        if let Some(agent) = agent {
-            let tool = agent.tools.iter().find(|tool| tool.name == name);
-            let problem = match tool {
-                Some(tool) if tool.implementation.is_some() => None,
-                Some(_) => {
-                    Some(format!("tool `{name}` has nothing that could run: no `command` and no `http`"))
-                }
-                None => Some(format!("the agent has no tool `{name}`")),
-            };
-            if let Some(message) = problem {
-                let problem = Problem::error("no-effect", item.span.clone(), message);
-                let known = agent.tools.iter().map(|tool| tool.name.as_str());
-                reader.report(match crate::read::nearest(&name, known) {
-                    Some(word) if tool.is_none() => problem.help(format!("did you mean `{word}`?")),
-                    _ => problem,
-                });
-            }
+        if let Some(problem) = agent.and_then(|agent| not_runnable(&name, agent, item.span.clone())) {
+            reader.report(problem);
         }
         names.push(name);
     }
     names
+}
+
+/// What is wrong with listing a tool as one that runs for real.
+pub(crate) fn not_runnable(name: &str, agent: &AgentUnderTest, place: Range<usize>) -> Option<Problem> {
+    let problem = |message: String| Problem::error("no-effect", place, message);
+    match agent.tools.iter().find(|tool| tool.name == name) {
+        Some(tool) if tool.implementation.is_some() => None,
+        Some(_) => {
+            Some(problem(format!("tool `{name}` has nothing that could run: no `command` and no `http`")))
+        }
+        None => {
+            let problem = problem(format!("the agent has no tool `{name}`"));
+            let known = agent.tools.iter().map(|tool| tool.name.as_str());
+            Some(match crate::read::nearest(name, known) {
+                Some(word) => problem.help(format!("did you mean `{word}`?")),
+                None => problem,
+            })
+        }
+    }
 }
 
 fn read_step(reader: &mut Reader<'_>, node: &Node, number: usize) -> Option<Step> {
@@ -488,8 +503,9 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, number: usize) -> Option<Step
             Vec::new()
         }
     };
-    let conversation = conversation.map(|node| conversation::read(reader, node));
+    let conversation = conversation.map(|node| conversation::read(reader, node, fields.has("input")));
     report_actions(reader, &fields, number, input.as_deref());
+    report_unused(reader, &fields, kind, &context);
     let action = match (conversation, input, code) {
         (Some(conversation), input, _) => conversation
             .map(|conversation| Action::Conversation { input, conversation: Box::new(conversation) }),
@@ -520,6 +536,25 @@ fn read_language(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<(La
             });
             None
         }
+    }
+}
+
+/// Reports settings of a step that its kind does not use.
+fn report_unused(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: StepKind, context: &Map<String, Value>) {
+    if let (StepKind::Conversation, Some(place)) = (kind, fields.key_span("timeout_ms")) {
+        let problem = Problem::error("no-effect", place, "a conversation has limits of its own");
+        let help = "write `timeout_per_turn_ms` or `total_timeout_ms` into `conversation`";
+        reader.report(problem.help(help));
+    }
+    let Some(place) = fields.key_span("context") else { return };
+    if kind == StepKind::Code {
+        let message = "code makes no calls that could find a `context`";
+        reader.report(Problem::error("no-effect", place.clone(), message).help("remove it"));
+    }
+    for (key, meaning) in mock::ALWAYS_IN_CONTEXT.iter().filter(|(key, _)| context.contains_key(*key)) {
+        let problem =
+            Problem::error("no-effect", place.clone(), format!("`{key}` in `context` is always {meaning}"));
+        reader.report(problem.help("give it another name"));
     }
 }
 

@@ -15,6 +15,10 @@ use serde_json::{Map, Value};
 pub(crate) const STEP_STARTED: &str = "step_started";
 /// The name of the note that closes a step.
 pub(crate) const STEP_ENDED: &str = "step_ended";
+/// The name of the note that says which limit ended a run.
+pub(crate) const TIME_LIMIT: &str = "time_limit";
+/// The name of the note that says where the folder of a run is, when it stays.
+pub(crate) const FOLDER_KEPT: &str = "folder_kept";
 
 /// What a step does, as the ledger names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

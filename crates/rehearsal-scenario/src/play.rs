@@ -20,7 +20,8 @@ use tokio::sync::Mutex;
 use crate::environment::{Background, Command, Environment as _, Execution, LocalEnvironment, Program};
 use crate::evaluate::{EvaluationScope, Evaluator};
 use crate::js::{Scope, Workers};
-use crate::notes::{STEP_ENDED, STEP_STARTED};
+use crate::notes::{FOLDER_KEPT, STEP_ENDED, STEP_STARTED, TIME_LIMIT};
+use crate::remote::CommandAgent;
 use crate::{
     Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation, Prices,
     Scenario, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind, TurnView,
@@ -37,12 +38,19 @@ pub(crate) const SCOPE: &str = "scenario";
 /// How long a code step, a seeding command and a command of an evaluation may take unless told.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// How long a command agent may take to leave when the scenario is over.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Plays the steps of a scenario.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) scenario: Arc<Scenario>,
     /// The folder of the run; nothing for a scenario that needs none.
     pub(crate) folder: Option<Arc<LocalEnvironment>>,
+    /// Whether the folder stays when the run is over.
+    pub(crate) keep: bool,
+    /// The agent, where it is a process.
+    pub(crate) process: Option<Arc<CommandAgent>>,
     pub(crate) scripts: Workers,
     pub(crate) prices: Arc<Prices>,
     /// The agents that play simulated users, by the number of their step.
@@ -54,6 +62,9 @@ pub(crate) struct Stage {
     /// The server that was started; it ends with the run.
     pub(crate) running: Mutex<Option<Background>>,
 }
+
+/// The kind of a failure to answer in time.
+const TIMEOUT: &str = "timeout";
 
 /// A failure of the scenario's own.
 pub(crate) fn failure(kind: &str, message: impl Into<String>) -> Failure {
@@ -68,7 +79,7 @@ impl LoopUser for Stage {
             (views.len(), views.last().is_some_and(|view| view.ended.is_none()))
         };
         if begun == 0 {
-            self.set_up().await?;
+            self.set_up(scene).await?;
         }
         if open && let Some(next) = self.go_on(begun, scene).await? {
             return Ok(next);
@@ -77,6 +88,9 @@ impl LoopUser for Stage {
             if let Some(next) = self.begin(number, scene).await? {
                 return Ok(next);
             }
+        }
+        if let Some(process) = &self.process {
+            process.close(PATIENCE).await;
         }
         Ok(Next::End(EndReason::Completed))
     }
@@ -88,8 +102,11 @@ impl Stage {
     }
 
     /// Makes ready what the steps find.
-    async fn set_up(&self) -> Result<(), Failure> {
+    async fn set_up(&self, scene: &mut Scene<'_>) -> Result<(), Failure> {
         let Some(folder) = &self.folder else { return Ok(()) };
+        if self.keep {
+            scene.note(FOLDER_KEPT, json!({"folder": folder.folder()}))?;
+        }
         let set_up = |what: &str, why: String| failure("setup", format!("{what}: {why}"));
         let setup = &self.scenario.setup;
         let written = folder.write(&setup.virtual_fs).await;
@@ -125,7 +142,7 @@ impl Stage {
             Action::Input(input) => {
                 let limit = step.timeout_ms.map(|millis| TimeLimit {
                     within: Duration::from_millis(millis),
-                    what: format!("`timeout_ms` of step {number}"),
+                    what: format!("`timeout_ms` of step {number} ({millis} ms)"),
                 });
                 Ok(Some(self.say(number, 1, input, None, limit, scene)))
             }
@@ -164,9 +181,10 @@ impl Stage {
         let run = run.map_err(|error| failure("code", format!("step {number}: {}", told(&error))))?;
         if run.timed_out {
             let why = format!(
-                "step {number}: its code did not end within {timeout:?}\n\nhint: `timeout_ms` on the step allows more"
+                "step {number}: its code did not end within {timeout:?}{}\n\nhint: `timeout_ms` on the step allows more",
+                written(&run)
             );
-            return Err(failure("timeout", why));
+            return Err(failure(TIMEOUT, why));
         }
         let ended = StepEnded {
             step: number,
@@ -222,34 +240,38 @@ impl Stage {
         taken: usize,
         scene: &mut Scene<'_>,
     ) -> Result<Option<ConversationEnd>, Failure> {
-        let end = |early: bool, reason: &str, detail: String| {
-            Ok(Some(ConversationEnd { terminated_early: early, reason: reason.to_owned(), detail }))
+        let terminated_early = (taken as u64) < conversation.max_turns;
+        let end = |reason: &str, detail: String| {
+            Ok(Some(ConversationEnd { terminated_early, reason: reason.to_owned(), detail }))
         };
         for condition in &conversation.termination_conditions {
             let events = scene.ledger().clone();
             let views = StepView::nth(&events, number).map(|view| view.turns()).unwrap_or_default();
-            let finding = termination::holds(condition, &views, self, scene).await?;
+            let finding = termination::holds(condition, number, &views, self, scene).await?;
             if conversation.log_turn_decisions {
                 let (kind, why) = (condition.kind.word(), &finding.why);
                 let data = json!({"step": number, "turn": taken, "condition": kind, "holds": finding.holds, "why": why});
                 scene.note("turn_decision", data)?;
             }
             if finding.holds {
-                return end(true, condition.kind.word(), finding.why);
+                return end(condition.kind.word(), finding.why);
             }
         }
-        if taken as u64 >= conversation.max_turns {
+        if !terminated_early {
             let why = format!("all {} turns were taken", conversation.max_turns);
-            return end(false, TerminationKind::MaxTurnsReached.word(), why);
+            return end(TerminationKind::MaxTurnsReached.word(), why);
         }
-        if let ConversationUser::Script(lines) = &conversation.user {
-            let opened =
-                usize::from(matches!(&self.step(number).action, Action::Conversation { input: Some(_), .. }));
-            if taken >= lines.len() + opened {
-                return end(true, "script_ended", "the user's script has no further line".to_owned());
+        match &conversation.user {
+            ConversationUser::Script(lines) if taken >= lines.len() + self.given_messages(number) => {
+                end("script_ended", "the user's script has no further line".to_owned())
             }
+            _ => Ok(None),
         }
-        Ok(None)
+    }
+
+    /// How many messages of a conversation the step itself gives: its input, if it has one.
+    fn given_messages(&self, number: usize) -> usize {
+        usize::from(matches!(&self.step(number).action, Action::Conversation { input: Some(_), .. }))
     }
 
     /// Lets the user of a conversation say the next message.
@@ -259,29 +281,31 @@ impl Stage {
         conversation: &Conversation,
         scene: &mut Scene<'_>,
     ) -> Result<Option<Next>, Failure> {
-        let (taken, passed) = view(scene, number, |view| (view.turns().len(), view.started_at));
-        let passed = elapsed(passed, scene.now());
-        if passed >= Duration::from_millis(conversation.total_timeout_ms) {
-            let limit = json!({"limit": "`total_timeout_ms`", "millis": conversation.total_timeout_ms});
-            scene.note("time_limit", limit)?;
-            return Ok(Some(Next::End(EndReason::MaxDuration)));
+        let (taken, began) = view(scene, number, |view| (view.turns().len(), view.started_at));
+        let limit = turn_limit(conversation, elapsed(began, scene.now()));
+        if limit.within.is_zero() {
+            return out_of_time(&limit, scene).map(Some);
         }
-        let limit = turn_limit(conversation, passed);
         let (message, decision) = match &conversation.user {
             ConversationUser::Script(lines) => {
-                let opened = usize::from(matches!(
-                    &self.step(number).action,
-                    Action::Conversation { input: Some(_), .. }
-                ));
-                let line = lines.get(taken.saturating_sub(opened)).cloned().unwrap_or_default();
-                (line, Decision { by: Player::Script, name: Some("user script".into()), micros: 0 })
+                let line = lines.get(taken.saturating_sub(self.given_messages(number)));
+                let decision = Decision { by: Player::Script, name: Some("user script".into()), micros: 0 };
+                (line.cloned().unwrap_or_default(), decision)
             }
             ConversationUser::Simulator(_) => {
-                self.simulate(number, conversation, limit.within, scene).await?
+                let is_last = limit.within < Duration::from_millis(conversation.timeout_per_turn_ms);
+                match self.simulate(number, conversation, &limit, scene).await {
+                    Err(failure) if failure.kind == TIMEOUT && is_last => {
+                        return out_of_time(&limit, scene).map(Some);
+                    }
+                    simulated => simulated?,
+                }
             }
         };
-        let limit =
-            turn_limit(conversation, elapsed(view(scene, number, |view| view.started_at), scene.now()));
+        let limit = turn_limit(conversation, elapsed(began, scene.now()));
+        if limit.within.is_zero() {
+            return out_of_time(&limit, scene).map(Some);
+        }
         Ok(Some(self.say(number, taken + 1, &message, Some(decision), Some(limit), scene)))
     }
 
@@ -289,7 +313,7 @@ impl Stage {
         &self,
         number: usize,
         conversation: &Conversation,
-        within: Duration,
+        limit: &TimeLimit,
         scene: &mut Scene<'_>,
     ) -> Result<(String, Decision), Failure> {
         let agent =
@@ -299,11 +323,13 @@ impl Stage {
             let last = turns.last().and_then(|turn| turn.agent.clone()).map(|(_, text)| text);
             (simulator::prompt(&turns, conversation.max_turns), last)
         });
-        let answer = scene.play(agent, Some(prompt.clone()), Some(within)).await.map_err(|mut failure| {
-            if failure.kind == "timeout" {
+        let answer = scene.play(agent, Some(prompt.clone()), Some(limit.within)).await;
+        let answer = answer.map_err(|mut failure| {
+            if failure.kind == TIMEOUT {
                 failure.message = format!(
-                    "the simulated user of step {number} gave no answer within {within:?}\n\nhint: \
-                     `timeout_per_turn_ms` of the conversation allows more"
+                    "the simulated user of step {number} said nothing within {}\n\nhint: raise that limit, or see why \
+                     its model is slow",
+                    limit.what
                 );
             }
             failure
@@ -422,9 +448,13 @@ pub(crate) fn evaluators(
     };
     let evaluator = |evaluation: &Evaluation| -> MetricRef {
         let label = format!("{place}: {}", evaluation.label());
-        let earlier = names.iter().filter(|name| **name == label).count();
-        names.push(label.clone());
-        let name = if earlier == 0 { label } else { format!("{label} ({})", earlier + 1) };
+        let mut name = label.clone();
+        let mut number = 1;
+        while names.contains(&name) {
+            number += 1;
+            name = format!("{label} ({number})");
+        }
+        names.push(name.clone());
         Arc::new(Evaluator::new(name, scope, evaluation.clone(), prices.clone()))
     };
     evaluations.iter().map(evaluator).collect()
@@ -456,13 +486,19 @@ fn view<T>(scene: &Scene<'_>, number: usize, read: impl FnOnce(&StepView<'_>) ->
 
 /// How long the agent may take for its next answer, when so much of the conversation's time has passed.
 fn turn_limit(conversation: &Conversation, passed: Duration) -> TimeLimit {
-    let total = Duration::from_millis(conversation.total_timeout_ms).saturating_sub(passed);
-    let turn = Duration::from_millis(conversation.timeout_per_turn_ms);
-    if total < turn {
-        TimeLimit { within: total, what: "`total_timeout_ms`".to_owned() }
+    let (total, turn) = (conversation.total_timeout_ms, conversation.timeout_per_turn_ms);
+    let left = Duration::from_millis(total).saturating_sub(passed);
+    if left < Duration::from_millis(turn) {
+        TimeLimit { within: left, what: format!("`total_timeout_ms` ({total} ms)") }
     } else {
-        TimeLimit { within: turn, what: "`timeout_per_turn_ms`".to_owned() }
+        TimeLimit { within: Duration::from_millis(turn), what: format!("`timeout_per_turn_ms` ({turn} ms)") }
     }
+}
+
+/// Ends the run because of a limit, and says which.
+fn out_of_time(limit: &TimeLimit, scene: &mut Scene<'_>) -> Result<Next, Failure> {
+    scene.note(TIME_LIMIT, json!({"limit": limit.what}))?;
+    Ok(Next::End(EndReason::MaxDuration))
 }
 
 async fn run_for_evaluation(folder: &LocalEnvironment, command: &str) -> CommandRun {
@@ -505,14 +541,15 @@ pub(crate) fn describe(run: &Execution) -> String {
         (None, Some(signal)) => format!("signal {signal} ended it"),
         (None, None) => "it did not end by itself".to_owned(),
     };
-    for output in [&run.stderr, &run.stdout] {
-        if !output.trim().is_empty() {
-            text.push_str("\n  ");
-            text.push_str(&output.trim().replace('\n', "\n  "));
-            break;
-        }
-    }
+    text.push_str(&written(run));
     text
+}
+
+/// What a command wrote, its complaints before all else, as lines to be added to a message.
+fn written(run: &Execution) -> String {
+    let mut outputs = [&run.stderr, &run.stdout].into_iter().map(|output| output.trim());
+    let output = outputs.find(|output| !output.is_empty());
+    output.map(|output| format!("\n  {}", output.replace('\n', "\n  "))).unwrap_or_default()
 }
 
 /// An error with its causes.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rehearsal_core::{
-    CaseResult, Event, EventBody, Evidence, Failure, Ledger, Line, LineKind, MetricStatus, Player, Timestamp,
-    TokenUsage, ToolOutcome, Usage, Verdict,
+    CaseResult, EndReason, Event, EventBody, Evidence, Failure, Ledger, Line, LineKind, MetricStatus, Player,
+    Timestamp, TokenUsage, ToolOutcome, Usage, Verdict,
 };
 use rehearsal_sim::CaseRun;
 use schemars::JsonSchema;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::evaluate::EvaluationScope;
+use crate::notes::{FOLDER_KEPT, TIME_LIMIT};
 use crate::play::{evaluators, mocks, termination};
 use crate::score::MISSING_STEP;
 use crate::{Action, Conversation, Evaluation, Prices, Scenario, Step, StepKind, StepView, TurnView};
@@ -51,6 +52,9 @@ pub struct ScenarioResult {
     /// The tokens that were used, by the part that used them; nothing where no provider said.
     #[schemars(with = "Value")]
     pub token_usage: TokenUsage,
+    /// The folder of the run, where it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Its ledgers, by file, where they were written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledgers: Vec<String>,
@@ -336,6 +340,7 @@ impl ScenarioResult {
             steps: reading.steps(),
             mocks: reading.mocks(),
             token_usage: result.token_usage,
+            folder: note(&run.main, FOLDER_KEPT, "folder"),
             ledgers: Vec::new(),
         }
     }
@@ -355,13 +360,24 @@ impl ScenarioResult {
 /// Which limit ended a run, in words.
 fn terminated_by(result: &CaseResult, main: &Ledger) -> Option<String> {
     let reason = result.termination_reason?;
-    let limit = main.events().iter().rev().find_map(|event| match &event.body {
-        EventBody::Note { name, data } if &**name == "time_limit" => {
-            Some(format!("{} of {} ms was reached", data["limit"].as_str()?, data["millis"]))
+    let limit = match reason {
+        EndReason::MaxDuration => {
+            note(main, TIME_LIMIT, "limit").or(Some("the time limit of the run".to_owned()))
         }
         _ => None,
-    });
-    Some(limit.unwrap_or_else(|| json!(reason).as_str().unwrap_or_default().replace('_', " ")))
+    };
+    Some(match limit {
+        Some(limit) => format!("{limit} was reached"),
+        None => json!(reason).as_str().unwrap_or_default().replace('_', " "),
+    })
+}
+
+/// What the last note of a name says under a key.
+fn note(main: &Ledger, wanted: &str, key: &str) -> Option<String> {
+    main.events().iter().rev().find_map(|event| match &event.body {
+        EventBody::Note { name, data } if **name == *wanted => data[key].as_str().map(str::to_owned),
+        _ => None,
+    })
 }
 
 struct Reading<'a> {
@@ -379,7 +395,7 @@ impl Reading<'_> {
                 let number = index + 1;
                 match views.iter().find(|view| view.started.step == number) {
                     Some(view) => self.step(step, view),
-                    None => skipped(step, number, &self.run.result),
+                    None => skipped(step, number, &self.run.result, views.len()),
                 }
             })
             .collect()
@@ -513,17 +529,9 @@ impl Reading<'_> {
         total_duration: i64,
     ) -> ConversationMetrics {
         let agent = asked(view.events.iter());
-        // The judge is asked about a step just after it ends, and about nothing else before the next begins.
-        let next = StepView::nth(&self.run.main, view.started.step + 1).map(|next| next.started_at);
-        let within = |event: &&Arc<Event>| {
-            event.at >= view.started_at
-                && next.is_none_or(|next| event.at < next || event.at == view.started_at)
-        };
-        let of = |ledger: &Option<Ledger>| {
-            let events = ledger.as_ref().map_or(&[][..], |ledger| ledger.events());
-            asked(events.iter().filter(within))
-        };
-        let (user, judge) = (of(&self.run.users), of(&self.run.judge));
+        let user = asked(self.simulations(view).into_iter());
+        let judging = self.run.judge.iter().flat_map(Ledger::events);
+        let judge = asked(judging.filter(|event| step_asked_about(event) == Some(view.started.step)));
         let total = match (agent.1, user.1, judge.1) {
             (Some(agent), Some(user), Some(judge)) => Some(agent + user + judge),
             _ => None,
@@ -541,6 +549,31 @@ impl Reading<'_> {
                 evaluations: judge.1,
             },
         }
+    }
+
+    /// What the simulated user did for the messages of a step.
+    ///
+    /// Each message is made up in an execution of its own, in the order in which they are said, so it is enough to count
+    /// them. A message of a step that did not come to its end may have been made up and never said.
+    fn simulations(&self, view: &StepView<'_>) -> Vec<&Arc<Event>> {
+        let simulated = |view: &StepView<'_>| view.events.iter().filter(|event| is_simulated(event)).count();
+        let steps = StepView::all(&self.run.main);
+        let before: usize =
+            steps.iter().filter(|other| other.started.step < view.started.step).map(simulated).sum();
+        let own = if view.ended.is_some() { simulated(view) } else { usize::MAX };
+        let mut executions: Vec<&str> = Vec::new();
+        let mut events = Vec::new();
+        for event in self.run.users.iter().flat_map(Ledger::events) {
+            let Some(execution) = event.invocation.as_ref().map(|path| root(path.as_str())) else { continue };
+            if executions.last() != Some(&execution) {
+                executions.push(execution);
+            }
+            let number = executions.len() - 1;
+            if number >= before && number - before < own {
+                events.push(event);
+            }
+        }
+        events
     }
 
     fn mocks(&self) -> MockReport {
@@ -568,6 +601,24 @@ fn mock_answer(event: &Event) -> Option<MockAnswer> {
     })
 }
 
+fn is_simulated(event: &Event) -> bool {
+    let by = event.decision.as_ref().map(|decision| decision.by);
+    matches!(event.body, EventBody::UserMessage { .. }) && by == Some(Player::Agent)
+}
+
+/// The first step of a path.
+fn root(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(first, _)| first)
+}
+
+/// The step that the judge was asked about: both an evaluation, such as `4-2.1: llm_judge …`, and a condition, such as
+/// `condition-2.1-goal_achieved`, have its number after the first dash.
+fn step_asked_about(event: &Event) -> Option<usize> {
+    let (_, about) = event.invocation.as_ref()?.as_str().split_once('-')?;
+    let digits = about.len() - about.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    about[..digits].parse().ok()
+}
+
 /// How often models were asked, and the tokens of that; nothing where one answer does not say.
 fn asked<'a>(events: impl Iterator<Item = &'a Arc<Event>>) -> (usize, Option<u64>) {
     let answers = events.filter_map(|event| match &event.body {
@@ -580,12 +631,13 @@ fn asked<'a>(events: impl Iterator<Item = &'a Arc<Event>>) -> (usize, Option<u64
     })
 }
 
-fn skipped(step: &Step, number: usize, result: &CaseResult) -> StepResult {
-    let why = match (&result.error, result.status) {
+/// A step that was not begun, when so many were.
+fn skipped(step: &Step, number: usize, result: &CaseResult, begun: usize) -> StepResult {
+    let why = match (&result.error, begun) {
         (Some(error), _) if error.kind == MISSING_STEP => "not on the ledger",
+        (Some(_), 0) => "skipped, because the set-up failed",
         (Some(_), _) => "skipped, because an earlier step did not come to its end",
-        (None, Verdict::Terminated) => "skipped, because the run was ended before",
-        _ => "skipped",
+        (None, _) => "skipped, because the run was ended before",
     };
     StepResult {
         step: number,

@@ -18,7 +18,7 @@ setup:
   mocks:
     - service: billing
       method: refund
-      when: {input: {order: A-1}, partialArgs: [1]}
+      when: {input: {order: A-1}, partialArgs: [{order: A-1}]}
       response: {ok: true}
     - method: lookup
       error: {code: DOWN, message: try later, status: 503}

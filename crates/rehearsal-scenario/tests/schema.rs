@@ -35,7 +35,6 @@ run:
   - name: looks
     description: at files
     tags: [third]
-    context: {a: 1}
     timeout_ms: 1
     lang: python
     code: print(1)
@@ -103,7 +102,7 @@ setup:
     - description: pays
       service: billing
       method: refund
-      when: {input: {order: A-1}, args: [1], partialArgs: [1], context: {customer: ada}, matcher: 'input.order === "A-1"'}
+      when: {input: {order: A-1}, args: [{order: A-1}], partialArgs: [{order: A-1}], context: {customer: ada}, matcher: 'input.order === "A-1"'}
       response: {ok: true}
     - method: lookup
       responseFn: '(call) => ({id: call.input.id})'
@@ -174,7 +173,6 @@ run:
     description: at length
     tags: [second]
     context: {a: 1}
-    timeout_ms: 1
     input: hello
     conversation:
       max_turns: 4
@@ -340,6 +338,10 @@ fn is_beyond_a_schema(problem: &Problem) -> bool {
         ("no-effect", "has nothing that could run"),
         ("no-effect", "these mocks can never answer"),
         ("never-true", "in its context, so this never holds"),
+        ("no-effect", "this line is never said"),
+        ("always-true", "it looks at nothing of the conversation"),
+        ("no-effect", "is what calls find around them"),
+        ("never-true", "nobody can say a word that is not there"),
         // Which of two numbers is the larger one.
         ("never-true", "nothing is at least"),
         ("never-true", "nothing takes at least"),

@@ -17,7 +17,7 @@ pub struct AgentUnderTest {
     pub reached: Reached,
     /// Its tools, where their calls come to us.
     pub tools: Vec<ToolDefinition>,
-    /// Where its block stands in the file.
+    /// Where its block stands in the file; empty for one that was not in the file.
     pub span: Range<usize>,
 }
 
@@ -119,12 +119,13 @@ pub struct ToolDefinition {
 impl ToolDefinition {
     /// The service and the method that mocks know it by.
     pub fn service_and_method(&self) -> (Option<&str>, &str) {
-        match (&self.service, self.name.rsplit_once('.')) {
-            (Some(service), _) => (Some(service), &self.name),
-            (None, Some((service, method))) if !service.is_empty() && !method.is_empty() => {
-                (Some(service), method)
-            }
-            (None, _) => (None, &self.name),
+        let dotted =
+            self.name.rsplit_once('.').filter(|(service, method)| !service.is_empty() && !method.is_empty());
+        match (self.service.as_deref(), dotted) {
+            (None, None) => (None, &self.name),
+            (None, Some((service, method))) => (Some(service), method),
+            (Some(own), Some((service, method))) if own == service => (Some(own), method),
+            (Some(own), _) => (Some(own), &self.name),
         }
     }
 }

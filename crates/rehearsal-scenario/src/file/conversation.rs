@@ -4,7 +4,7 @@ use super::evaluation::{self, Evaluation, Place};
 use crate::Problem;
 use crate::js::Expression;
 use crate::read::{Fields, Reader};
-use crate::yaml::Node;
+use crate::yaml::{Node, NodeValue};
 
 /// How a conversation goes on after its first message.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,6 +121,9 @@ pub struct LlmCondition {
     pub threshold: f64,
 }
 
+/// The most turns that a conversation may be given.
+const MAX_TURNS: u32 = 20;
+
 const KINDS: [(&str, TerminationKind); 7] = [
     ("max_turns_reached", TerminationKind::MaxTurnsReached),
     ("user_expresses_satisfaction", TerminationKind::UserExpressesSatisfaction),
@@ -137,13 +140,15 @@ const KNOWLEDGE: [(&str, Knowledge); 3] = [
     ("expert", Knowledge::Expert),
 ];
 
-pub(super) fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Conversation> {
+/// Reads a conversation; `has_input` says whether its step gives the first message.
+pub(super) fn read(reader: &mut Reader<'_>, node: &Node, has_input: bool) -> Option<Conversation> {
     let mut fields = reader.fields(node, "`conversation`")?;
-    let max_turns = match fields.require(reader, "max_turns", "max_turns: 6") {
-        Some(_) => fields.integer(reader, "max_turns", 2.0..=20.0).unwrap_or(2),
-        None => 2,
-    };
-    let user = read_user(reader, &mut fields);
+    let there = fields.require(reader, "max_turns", "max_turns: 6");
+    let max_turns = there.and_then(|_| fields.integer(reader, "max_turns", 2.0..=f64::from(MAX_TURNS)));
+    let (user, script) = read_user(reader, &mut fields);
+    if let (Some(turns), Some(script)) = (max_turns, script) {
+        report_unsaid(reader, script, turns, has_input);
+    }
     let conditions = fields.list(reader, "termination_conditions");
     let termination_conditions = conditions.iter().filter_map(|node| read_condition(reader, node)).collect();
     let timeout_per_turn_ms =
@@ -159,7 +164,7 @@ pub(super) fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Conversation>
         fields.get("debug_options").map_or((false, false, true), |node| read_debug(reader, node));
     fields.finish(reader);
     Some(Conversation {
-        max_turns,
+        max_turns: max_turns.unwrap_or(2),
         timeout_per_turn_ms,
         total_timeout_ms,
         user: user?,
@@ -172,18 +177,23 @@ pub(super) fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Conversation>
     })
 }
 
-fn read_user(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<ConversationUser> {
+/// Reads who plays the user, and gives the place of its script.
+fn read_user<'n>(
+    reader: &mut Reader<'_>,
+    fields: &mut Fields<'n>,
+) -> (Option<ConversationUser>, Option<&'n Node>) {
     let Some(node) = fields.get("user") else {
         let example = "user_simulator: {persona: …, objective: …}";
         let simulator = fields.require(reader, "user_simulator", example);
-        return simulator.and_then(|node| read_simulator(reader, node)).map(ConversationUser::Simulator);
+        let simulator = simulator.and_then(|node| read_simulator(reader, node));
+        return (simulator.map(ConversationUser::Simulator), None);
     };
     if let Some(place) = fields.key_span("user_simulator") {
         fields.get("user_simulator");
         let message = "a conversation has one user, `user` or `user_simulator`";
         reader.report(Problem::error("two-users", place, message).help("remove one of them"));
     }
-    let mut user = reader.fields(node, "`user`")?;
+    let Some(mut user) = reader.fields(node, "`user`") else { return (None, None) };
     let script = user.require(reader, "script", "script: [Hello, Thank you]");
     let lines = script.map(|node| reader.texts(node, "`script`")).unwrap_or_default();
     if let (Some(node), true) = (script, lines.is_empty()) {
@@ -191,7 +201,22 @@ fn read_user(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<Convers
         reader.report(problem.help("add a line: script: [Hello]"));
     }
     user.finish(reader);
-    Some(ConversationUser::Script(lines))
+    (Some(ConversationUser::Script(lines)), script)
+}
+
+/// Reports the first line of a script for which there is no turn.
+fn report_unsaid(reader: &mut Reader<'_>, script: &Node, turns: u64, has_input: bool) {
+    let NodeValue::List(lines) = &script.value else { return };
+    let given = u64::from(has_input);
+    let needed = lines.len() as u64 + given;
+    let Some(line) = usize::try_from(turns - given).ok().and_then(|first| lines.get(first)) else { return };
+    let message = format!("with `max_turns: {turns}` this line is never said");
+    let help = if needed <= u64::from(MAX_TURNS) {
+        format!("raise `max_turns` to {needed}, or remove it")
+    } else {
+        format!("remove it: a conversation has at most {MAX_TURNS} turns")
+    };
+    reader.report(Problem::error("no-effect", line.span.clone(), message).help(help));
 }
 
 fn read_simulator(reader: &mut Reader<'_>, node: &Node) -> Option<UserSimulator> {
@@ -229,8 +254,24 @@ fn read_condition(reader: &mut Reader<'_>, node: &Node) -> Option<TerminationCon
     });
     let expression = fields.get("expression").and_then(|node| {
         let source = reader.text(node, "`expression`")?;
-        super::mock::read_expression(reader, node, Expression::value(&source))
+        let expression = super::mock::read_expression(reader, node, Expression::matcher(&source))?;
+        if expression.why_constant().is_some() {
+            let message = "it looks at nothing of the conversation, so it always gives the same";
+            let problem = Problem::error("always-true", node.span.clone(), message);
+            reader
+                .report_without_effect(problem.help("compare something of `turns`, `transcript` or `state`"));
+        }
+        Some(expression)
     });
+    let says_nothing =
+        |words: &[String]| llm_judge.is_none() && words.iter().all(|word| word.trim().is_empty());
+    if let (Some(place), true) = (fields.key_span("keywords"), keywords.as_deref().is_some_and(says_nothing))
+    {
+        let problem = Problem::error("never-true", place, "nobody can say a word that is not there");
+        reader.report_without_effect(
+            problem.help("name a word, or remove `keywords` for those that every such condition has"),
+        );
+    }
     report_condition(reader, &fields, kind);
     fields.finish(reader);
     let line = reader.line(node.span.start);

@@ -1,6 +1,7 @@
 //! Mocks in a scenario file.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use rehearsal_core::StatePatch;
 use serde_json::{Map, Value};
@@ -62,8 +63,15 @@ pub struct MockError {
     pub status: Option<f64>,
 }
 
-/// What every call knows around it.
-pub(super) const ALWAYS_IN_CONTEXT: [&str; 3] = ["session", "step", "turn"];
+/// What every call knows around it, and what that is.
+pub(super) const ALWAYS_IN_CONTEXT: [(&str, &str); 3] = [
+    ("session", "the id of the session"),
+    ("step", "the number of the step"),
+    ("turn", "the number of the turn"),
+];
+
+/// The longest delay: a day.
+const MAX_DELAY_MS: f64 = 86_400_000.0;
 
 pub(super) fn read(
     reader: &mut Reader<'_>,
@@ -96,8 +104,10 @@ pub(super) fn read(
     let line = reader.line(node.span.start);
     let mock =
         Mock { service, method, when, response, response_fn, error, delay_ms, probability, state, line };
-    if let (Some(place), Some(agent)) = (fields.key_span("method"), agent) {
-        report_unknown_tool(reader, place, &mock, agent);
+    if let (Some(place), Some(agent)) = (fields.key_span("method"), agent)
+        && let Some(problem) = unknown_tool(&mock, agent, place)
+    {
+        reader.report_without_effect(problem);
     }
     fields.finish(reader);
     Some(mock)
@@ -142,16 +152,10 @@ fn report_answers(reader: &mut Reader<'_>, fields: &Fields<'_>, probability: Opt
     }
 }
 
-fn report_unknown_tool(
-    reader: &mut Reader<'_>,
-    place: std::ops::Range<usize>,
-    mock: &Mock,
-    agent: &AgentUnderTest,
-) {
-    if matches!(agent.reached, Reached::Http(_) | Reached::Chat { .. })
-        || agent.tools.iter().any(|tool| mock.plays(tool))
-    {
-        return;
+/// What is wrong with a mock that no tool of the agent can use.
+pub(crate) fn unknown_tool(mock: &Mock, agent: &AgentUnderTest, place: Range<usize>) -> Option<Problem> {
+    if calls_elsewhere(agent) || agent.tools.iter().any(|tool| mock.plays(tool)) {
+        return None;
     }
     let name = match &mock.service {
         Some(service) => format!("{service}.{}", mock.method),
@@ -160,11 +164,23 @@ fn report_unknown_tool(
     let problem =
         Problem::error("never-used", place, format!("the agent has no tool `{name}` that this could play"));
     let known = agent.tools.iter().map(|tool| tool.service_and_method().1);
-    reader.report_without_effect(match nearest(&mock.method, known) {
+    Some(match nearest(&mock.method, known) {
         Some(word) if word != mock.method => problem.help(format!("did you mean `{word}`?")),
         Some(_) => problem.help("its tool of that name belongs to another service"),
         None => problem.help("add the tool to `agent.tools`, or remove the mock"),
-    });
+    })
+}
+
+/// Whether the tool calls of an agent never reach us.
+fn calls_elsewhere(agent: &AgentUnderTest) -> bool {
+    matches!(agent.reached, Reached::Http(_) | Reached::Chat { .. })
+}
+
+/// What is wrong with mocks for an agent whose tool calls never reach us.
+pub(crate) fn unreachable_mocks(agent: &AgentUnderTest, place: Range<usize>) -> Option<Problem> {
+    let message = "these mocks can never answer: the tool calls of an agent behind HTTP never reach us";
+    let help = "remove them, or reach the agent by `command`, where its tool calls come to us";
+    calls_elsewhere(agent).then(|| Problem::error("no-effect", place, message).help(help))
 }
 
 /// Reports mocks for an agent whose tool calls never reach us.
@@ -173,12 +189,10 @@ pub(super) fn report_unreachable(
     fields: &Fields<'_>,
     agent: Option<&AgentUnderTest>,
 ) {
-    let elsewhere =
-        agent.is_some_and(|agent| matches!(agent.reached, Reached::Http(_) | Reached::Chat { .. }));
-    if let (true, Some(place)) = (elsewhere, fields.key_span("mocks")) {
-        let message = "these mocks can never answer: the tool calls of an agent behind HTTP never reach us";
-        let help = "remove them, or reach the agent by `command`, where its tool calls come to us";
-        reader.report(Problem::error("no-effect", place, message).help(help));
+    if let (Some(agent), Some(place)) = (agent, fields.key_span("mocks"))
+        && let Some(problem) = unreachable_mocks(agent, place)
+    {
+        reader.report(problem);
     }
 }
 
@@ -216,8 +230,45 @@ fn read_when(reader: &mut Reader<'_>, node: &Node, known: &BTreeSet<String>) -> 
         matcher,
         partial_args: fields.get("partialArgs").map(|node| list(node, reader, "`partialArgs`")),
     };
+    report_arguments(reader, &fields, &when);
     fields.finish(reader);
     Some(when)
+}
+
+/// Reports conditions on arguments that always hold, and ones that never do: a call has one argument, an object.
+fn report_arguments(reader: &mut Reader<'_>, fields: &Fields<'_>, when: &MockWhen) {
+    let mut report = |key: &str, code: &'static str, message: String, help: &str| {
+        let place = fields.key_span(key).unwrap_or_else(|| fields.span());
+        reader.report_without_effect(Problem::error(code, place, message).help(help));
+    };
+    for (key, map) in [("input", &when.input), ("context", &when.context)] {
+        if map.as_ref().is_some_and(Map::is_empty) {
+            report(
+                key,
+                "always-true",
+                format!("an empty `{key}` holds for every call"),
+                "name something, or remove it",
+            );
+        }
+    }
+    let partial = when.partial_args.as_deref();
+    if partial.is_some_and(|list| list.is_empty() || list == [Value::Object(Map::new())]) {
+        let message = "an empty `partialArgs` holds for every call".to_owned();
+        report("partialArgs", "always-true", message, "name something, or remove it");
+    }
+    let never = |list: &[Value]| !matches!(list, [Value::Object(_)]);
+    if when.args.as_deref().is_some_and(never) {
+        let message = "a call has one argument, an object, so this never holds".to_owned();
+        let help = match when.args.as_deref() {
+            Some([]) => "write: args: [{}]",
+            _ => "write: args: [{name: value}], with all arguments of the call",
+        };
+        report("args", "never-true", message, help);
+    }
+    if partial.is_some_and(|list| !list.is_empty() && never(list)) {
+        let message = "a call has one argument, an object, so this never holds".to_owned();
+        report("partialArgs", "never-true", message, "write: partialArgs: [{name: value}]");
+    }
 }
 
 fn read_matcher(reader: &mut Reader<'_>, node: &Node) -> Option<Expression> {
@@ -244,7 +295,12 @@ fn read_error(reader: &mut Reader<'_>, node: &Node) -> Option<MockError> {
 fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> (Option<f64>, Option<f64>) {
     let Some(mut fields) = reader.fields(node, "`metadata`") else { return (None, None) };
     let delay = fields.number(reader, "delay", f64::NEG_INFINITY..=f64::INFINITY);
+    let possible = delay.filter(|delay| (0.0..=MAX_DELAY_MS).contains(delay));
+    if let (Some(node), true) = (fields.get("delay"), delay.is_some() && possible.is_none()) {
+        let message = format!("`delay` must be from 0 to {MAX_DELAY_MS} milliseconds, a day");
+        reader.report_without_effect(Problem::error("out-of-range", node.span.clone(), message));
+    }
     let probability = fields.number(reader, "probability", 0.0..=1.0);
     fields.finish(reader);
-    (delay, probability)
+    (possible, probability)
 }

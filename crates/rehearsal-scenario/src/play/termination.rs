@@ -62,6 +62,7 @@ impl TerminationKind {
 /// Looks whether a condition holds after a turn.
 pub(crate) async fn holds(
     condition: &TerminationCondition,
+    step: usize,
     turns: &[TurnView<'_>],
     stage: &Stage,
     scene: &mut Scene<'_>,
@@ -76,10 +77,13 @@ pub(crate) async fn holds(
     if let Some(expression) = &condition.expression {
         let scope = Stage::expression_scope(scene, turns);
         let value = stage.scripts.evaluate(expression, scope).await;
-        let value =
-            value.map_err(|error| failure("expression", format!("`custom_condition`: {}", told(&error))))?;
-        if is_truthy(&value) {
-            return Ok(Finding::new(true, format!("its expression gives {value}")));
+        let value = value.map_err(|error| {
+            let (line, why) = (condition.line, told(&error));
+            failure("expression", format!("the `expression` of the condition at line {line} failed: {why}"))
+        })?;
+        let holds = value == Value::Bool(true);
+        if holds || condition.llm_judge.is_none() {
+            return Ok(Finding::new(holds, format!("its expression gives {value}")));
         }
     }
     let by_words = by_keywords(condition, turns);
@@ -88,7 +92,10 @@ pub(crate) async fn holds(
     }
     match &condition.llm_judge {
         None => Ok(by_words),
-        Some(judge) => ask(judge, condition.kind, turns, scene).await,
+        Some(judge) => {
+            let about = format!("condition-{step}.{}-{}", turns.len(), condition.kind.word());
+            ask(judge, &about, turns, scene).await
+        }
     }
 }
 
@@ -130,9 +137,10 @@ fn by_keywords(condition: &TerminationCondition, turns: &[TurnView<'_>]) -> Find
     }
 }
 
-/// Whether a text contains other text as whole words, in whatever case.
+/// Whether a text contains other text as whole words, in whatever case and with whatever apostrophes.
 pub(crate) fn contains_words(text: &str, words: &str) -> bool {
-    let (text, words) = (text.to_lowercase(), words.trim().to_lowercase());
+    let plain = |text: &str| text.to_lowercase().replace('’', "'");
+    let (text, words) = (plain(text), plain(words.trim()));
     if words.is_empty() {
         return false;
     }
@@ -146,16 +154,6 @@ pub(crate) fn contains_words(text: &str, words: &str) -> bool {
     text.match_indices(&words).any(|(at, _)| bounded(at))
 }
 
-fn is_truthy(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(value) => *value,
-        Value::Number(number) => number.as_f64().is_some_and(|number| number != 0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(_) | Value::Object(_) => true,
-    }
-}
-
 #[derive(serde::Deserialize)]
 struct Answer {
     holds: bool,
@@ -165,7 +163,7 @@ struct Answer {
 
 async fn ask(
     judge: &LlmCondition,
-    kind: TerminationKind,
+    about: &str,
     turns: &[TurnView<'_>],
     scene: &mut Scene<'_>,
 ) -> Result<Finding, Failure> {
@@ -193,7 +191,7 @@ async fn ask(
         judge: None,
         temperature: None,
     };
-    let value = scene.ask_judge(&format!("condition-{}", kind.word()), &question).await?;
+    let value = scene.ask_judge(about, &question).await?;
     let answer = Answer::deserialize(&value)
         .map_err(|error| failure("judge", format!("the judge's answer cannot be read: {error}")))?;
     let sure = answer.confidence >= judge.threshold;

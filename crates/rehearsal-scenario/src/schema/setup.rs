@@ -37,17 +37,21 @@ pub(super) fn schema() -> Value {
 }
 
 fn mock() -> Value {
-    let any_list = |description: &str| json!({"type": "array", "description": description});
+    let one = |description: &str, least: u32| {
+        let argument = json!({"type": "object", "minProperties": least});
+        json!({"type": "array", "description": description, "minItems": 1, "maxItems": 1, "items": argument})
+    };
+    let some = |description: &str| with(any_map(description), json!({"minProperties": 1}));
     let when = map(
         "When it answers: all that is given must hold.",
         &[],
         [
-            ("input", any_map("Some of the named arguments.")),
-            ("args", any_list("The whole list of arguments.")),
-            ("partialArgs", any_list("The first arguments.")),
+            ("input", some("Some of the named arguments.")),
+            ("args", one("The whole list of arguments: one, the object of a call.", 0)),
+            ("partialArgs", one("Part of the argument: some of its keys.", 1)),
             (
                 "context",
-                any_map(
+                some(
                     "Some of what is known around the call: `session`, `step`, `turn` and the step's `context`.",
                 ),
             ),
@@ -67,7 +71,10 @@ fn mock() -> Value {
         "How it behaves.",
         &[],
         [
-            ("delay", number("How long it takes, in milliseconds.", json!({}))),
+            (
+                "delay",
+                number("How long it takes, in milliseconds.", json!({"minimum": 0, "maximum": 86_400_000})),
+            ),
             ("probability", number("How often it fails.", json!({"minimum": 0, "maximum": 1}))),
         ],
     );

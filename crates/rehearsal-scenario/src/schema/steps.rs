@@ -20,7 +20,12 @@ fn step() -> Value {
     let name = || text("Its name, as results show it.");
     let description = || text("What it is about.");
     let tags = || texts("Words for readers of the file.");
-    let context = || any_map("What is known around the calls of this step; mocks can ask for it.");
+    let context = || {
+        with(
+            any_map("What is known around the calls of this step; mocks can ask for it."),
+            json!({"propertyNames": {"not": {"pattern": "^(session|step|turn)$"}}}),
+        )
+    };
     let timeout = || {
         integer("How long the step may take, in milliseconds.", json!({"minimum": 1, "maximum": 86_400_000}))
     };
@@ -48,7 +53,6 @@ fn step() -> Value {
             ("description", description()),
             ("tags", tags()),
             ("context", context()),
-            ("timeout_ms", timeout()),
             ("input", text("The first message; the user's own unless given.")),
             ("conversation", reference("conversation", "How it goes on.")),
             ("evaluations", evaluations("conversation")),
@@ -62,7 +66,6 @@ fn step() -> Value {
             ("name", name()),
             ("description", description()),
             ("tags", tags()),
-            ("context", context()),
             ("timeout_ms", with(timeout(), json!({"default": 60_000}))),
             ("lang", with(language, json!({"default": "bash"}))),
             ("code", text("The code.")),

@@ -1,0 +1,197 @@
+//! The folder of a run: what is in it, what runs in it, and that it goes away.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rehearsal_core::Verdict;
+use rehearsal_scenario::StepStatus;
+use rehearsal_sim::Cancel;
+use serde_json::json;
+
+use crate::stage::{Play, play, problems};
+
+/// A scenario that writes the place of its folder into `place`, which is outside of it.
+fn telling(place: &Path, more: &str) -> String {
+    format!(
+        "environment: {{type: local, variables: {{PLACE: '{}'}}}}
+run:
+  - {{lang: sh, code: 'pwd > \"$PLACE\"', evaluations: [{{type: command_exit_code_is, command: 'true', expected_code: 0}}]}}
+{more}",
+        place.display()
+    )
+}
+
+fn folder_of(place: &Path) -> PathBuf {
+    std::fs::read_to_string(place).unwrap().trim_end().into()
+}
+
+#[tokio::test]
+async fn files_are_there_from_the_beginning_and_only_inside() {
+    let text = "setup: {virtual_fs: {a.txt: hello, deep/b.txt: world}}
+run:
+  - lang: sh
+    code: cat a.txt deep/b.txt
+    evaluations: [{type: string_contains, value: helloworld}, {type: file_contains, path: deep/b.txt, value: world}]
+";
+    let played = play(text).await;
+    played.passed();
+    let execution = played.step(1).execution.as_ref().unwrap();
+    assert_eq!(json!(execution.files), json!({"a.txt": "hello", "deep/b.txt": "world"}));
+    for outside in ["/etc/a", "../a", "a/../../b", "''"] {
+        let told = problems(&format!(
+            "setup: {{virtual_fs: {{{outside}: x}}}}\nrun: [{{code: ls, evaluations: []}}]\n"
+        ));
+        assert!(told.starts_with("bad-path: "), "{outside}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn the_agents_steps_find_the_same_folder() {
+    let text = "agent: {instructions: Help., tools: [{name: save, command: 'cat > \"$REHEARSAL_FOLDER/order.json\"'}]}
+models: {agent: {script: [{call: save, args: {id: 7}}, saved]}}
+setup: {passthrough: [save]}
+run:
+  - {input: go, evaluations: [{type: file_contains, path: order.json, value: '7'}]}
+  - {lang: sh, code: cat order.json, evaluations: [{type: string_contains, value: '{\"id\":7}'}]}
+";
+    play(text).await.passed();
+}
+
+#[tokio::test]
+async fn seeding_commands_run_in_order_before_the_first_step() {
+    let text = "setup: {virtual_fs: {a: one}, seed: ['cat a > b', [cp, b, c]]}
+run: [{lang: sh, code: cat c, evaluations: [{type: string_contains, value: one}]}]
+";
+    play(text).await.passed();
+    let failing = play(&text.replace("[cp, b, c]", "'echo no rows >&2; exit 5'")).await;
+    failing.came_to(Verdict::Error);
+    assert_eq!(failing.error(), "System setup: command 2 of `seed` failed: it ended with code 5\n  no rows");
+    assert_eq!(failing.step(1).status, StepStatus::Skipped);
+    assert_eq!(failing.step(1).note.as_deref(), Some("skipped, because the set-up failed"));
+}
+
+#[tokio::test]
+async fn a_code_step_leaves_its_exit_code_its_output_and_its_files() {
+    let text = "run:
+  - lang: sh
+    code: 'echo out; echo err >&2; echo new > made.txt; exit 3'
+    evaluations: [{type: string_contains, value: out}]
+  - {lang: python, code: 'print(open(\"made.txt\").read() * 2)', evaluations: [{type: string_contains, value: new}]}
+  - {lang: node, code: 'console.log(6 * 7)', evaluations: [{type: string_contains, value: '42'}]}
+  - {code: 'echo ${BASH_VERSION:+bash}', evaluations: [{type: string_contains, value: bash}]}
+";
+    let played = play(text).await;
+    played.passed();
+    let execution = played.step(1).execution.as_ref().unwrap();
+    assert_eq!(
+        (execution.exit_code, execution.stdout.as_str(), execution.stderr.as_str()),
+        (Some(3), "out\n", "err\n")
+    );
+    assert_eq!(json!(execution.files), json!({"made.txt": "new\n"}));
+    assert!(execution.trajectory.is_empty());
+}
+
+#[tokio::test]
+async fn code_may_take_only_so_long() {
+    let text = "run:
+  - {lang: sh, code: 'echo so far; sleep 60', timeout_ms: 1000, evaluations: []}
+  - {lang: sh, code: ls, evaluations: []}
+";
+    let played = play(text).await;
+    played.came_to(Verdict::Error);
+    let error = played.error();
+    assert!(error.starts_with("System timeout: step 1: its code did not end within 1s"), "{error}");
+    assert!(error.contains("so far") && error.contains("hint: `timeout_ms`"), "{error}");
+    assert_eq!((played.step(1).status, played.step(2).status), (StepStatus::Errored, StepStatus::Skipped));
+}
+
+#[tokio::test]
+async fn commands_see_the_variables_that_the_file_names_and_no_others() {
+    let text = "environment: {type: local, variables: [SHOP, TOKEN]}
+run: [{lang: sh, code: 'env', evaluations: [{type: string_contains, value: SHOP=open}]}]
+";
+    let play = Play::new(text).variable("SHOP", "open").variable("TOKEN", "t").variable("SECRET", "hidden");
+    let played = play.run().await;
+    played.passed();
+    let stdout = &played.step(1).execution.as_ref().unwrap().stdout;
+    assert!(
+        stdout.contains("TOKEN=t\n") && !stdout.contains("SECRET") && !stdout.contains("CARGO"),
+        "{stdout}"
+    );
+}
+
+#[tokio::test]
+async fn the_folder_goes_away_whatever_happens() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("place");
+    let code = |code: &str| format!("  - {{lang: sh, code: '{code}', evaluations: []}}\n");
+    for (more, verdict) in [
+        (String::new(), Verdict::Passed),
+        (
+            "  - {lang: sh, code: ls, evaluations: [{type: file_exists, path: nowhere}]}\n".to_owned(),
+            Verdict::Failed,
+        ),
+        (code("sleep 60', timeout_ms: 200, name: 'too long"), Verdict::Error),
+        (code("chmod 500 ."), Verdict::Passed),
+    ] {
+        let played = play(&telling(&place, &more)).await;
+        played.came_to(verdict);
+        assert!(!folder_of(&place).exists(), "{more}");
+        std::fs::remove_file(&place).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_folder_goes_away_when_the_run_is_cancelled() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("place");
+    let cancel = Cancel::default();
+    let text = telling(&place, "  - {lang: sh, code: 'touch \"$PLACE.now\"; sleep 60', evaluations: []}\n");
+    let play = Play::new(&text).cancel(&cancel);
+    let waiting = async {
+        while !outside.path().join("place.now").exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        cancel.cancel();
+    };
+    let (played, ()) = tokio::join!(play.run(), waiting);
+    played.came_to(Verdict::Terminated);
+    assert_eq!(played.result.terminated_by.as_deref(), Some("cancelled"));
+    assert!(played.step(1).evaluations[0].success, "what was found before stays");
+    assert!(!folder_of(&place).exists());
+}
+
+#[tokio::test]
+async fn the_folder_stays_when_it_is_to_be_kept() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("place");
+    let played = Play::new(&telling(&place, "  - {lang: sh, code: echo hi > a, evaluations: []}\n"))
+        .keep()
+        .run()
+        .await;
+    played.passed();
+    let folder = folder_of(&place);
+    assert_eq!(std::fs::read_to_string(folder.join("a")).unwrap(), "hi\n");
+    assert_eq!(
+        played.result.folder.as_deref().map(Path::new),
+        Some(folder.as_path()),
+        "the result says where it is"
+    );
+    std::fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+    assert_eq!(play(&telling(&place, "")).await.result.folder, None);
+}
+
+#[tokio::test]
+async fn a_scenario_that_needs_no_folder_has_none() {
+    let text =
+        "agent: {instructions: Help.}\nmodels: {agent: {script: [a]}}\nrun: [{input: hi, evaluations: []}]\n";
+    let played = Play::new(text).keep().run().await;
+    assert_eq!(played.result.folder, None);
+}
+
+#[tokio::test]
+async fn a_folder_that_its_own_code_removes_is_an_error_that_says_so() {
+    let played = play("run: [{lang: sh, code: 'rm -r \"$PWD\"', evaluations: []}]\n").await;
+    played.came_to(Verdict::Error);
+    assert!(played.error().contains("is gone"), "{}", played.error());
+}
