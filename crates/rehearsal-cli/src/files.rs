@@ -1,7 +1,8 @@
 //! Finding scenario files.
 
-use std::fs;
-use std::io;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use rehearsal_scenario::yaml;
@@ -24,21 +25,29 @@ pub(crate) enum FindError {
 pub(crate) enum ReadError {
     #[error("cannot read `{}`: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("`{}` has {bytes} bytes, more than the {} that are read", path.display(), yaml::MAX_BYTES)]
-    TooLarge { path: PathBuf, bytes: u64 },
+    #[error("`{}` has {bytes}; at most {} bytes are read", path.display(), yaml::MAX_BYTES)]
+    TooLarge { path: PathBuf, bytes: String },
     #[error("`{}` is not text in UTF-8", path.display())]
     NotText { path: PathBuf },
 }
 
-/// The text of a scenario file. A file that is too large is refused before it is read.
+/// The text of a file. One that is too large is refused before it is read, and of one that does not know its size,
+/// such as a pipe, only so much is read.
 pub(crate) fn read(path: &Path) -> Result<String, ReadError> {
     let failed = |source| ReadError::Read { path: path.to_owned(), source };
-    let bytes = fs::metadata(path).map_err(failed)?.len();
-    if bytes > yaml::MAX_BYTES as u64 {
-        return Err(ReadError::TooLarge { path: path.to_owned(), bytes });
+    let too_large = |bytes| ReadError::TooLarge { path: path.to_owned(), bytes };
+    let most = yaml::MAX_BYTES as u64;
+    let file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    if length > most {
+        return Err(too_large(format!("{length} bytes")));
     }
-    String::from_utf8(fs::read(path).map_err(failed)?)
-        .map_err(|_| ReadError::NotText { path: path.to_owned() })
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > most {
+        return Err(too_large("no end".to_owned()));
+    }
+    String::from_utf8(bytes).map_err(|_| ReadError::NotText { path: path.to_owned() })
 }
 
 /// The scenario files at these paths: files as they are, every scenario file below a folder, and what a pattern such
@@ -76,8 +85,13 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FindError> {
             found.push(path.clone());
         }
     }
-    let mut seen = std::collections::BTreeSet::new();
-    found.retain(|path| seen.insert(path.clone()));
+    for path in &mut found {
+        if let Ok(short) = path.strip_prefix(".") {
+            *path = short.to_owned();
+        }
+    }
+    let mut seen = BTreeSet::new();
+    found.retain(|path| seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.clone())));
     Ok(found)
 }
 

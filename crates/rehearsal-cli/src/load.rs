@@ -64,9 +64,18 @@ impl Colour {
     }
 }
 
+/// Whether a scenario asks a model of this key: without it, something would be missing.
+fn uses_model(scenario: &Scenario, text: &str, key: &str) -> bool {
+    let mut without = scenario.clone();
+    without.models.retain(|model| model.key != key);
+    without.missing(text).len() > scenario.missing(text).len()
+}
+
 pub(crate) fn role_and_model(text: &str) -> Result<(String, String), String> {
-    let (role, spec) =
-        text.split_once('=').ok_or_else(|| "write ROLE=SPEC, such as judge=openai:gpt-4o".to_owned())?;
+    let (role, spec) = text
+        .split_once('=')
+        .filter(|(role, _)| !role.is_empty())
+        .ok_or_else(|| "write ROLE=SPEC, such as judge=openai:gpt-4o".to_owned())?;
     models::check_specification(spec)?;
     Ok((role.to_owned(), spec.to_owned()))
 }
@@ -84,6 +93,26 @@ pub(crate) struct Outcome {
     pub(crate) usable: Vec<Loaded>,
     pub(crate) unusable: usize,
     pub(crate) warnings: usize,
+    /// The names and tags of scenarios that could be used and do not fit the filter.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// How many scenarios are named when none fits.
+const MAX_NAMED: usize = 10;
+
+impl Outcome {
+    /// What is wrong when nothing is chosen.
+    pub(crate) fn nothing_chosen(&self) -> Option<String> {
+        if !self.usable.is_empty() || self.unusable > 0 {
+            return None;
+        }
+        let mut named: Vec<&str> = self.left_out.iter().map(String::as_str).take(MAX_NAMED).collect();
+        let more = format!("and {} more", self.left_out.len().saturating_sub(MAX_NAMED));
+        if self.left_out.len() > MAX_NAMED {
+            named.push(&more);
+        }
+        Some(format!("no scenario fits the filter\n\nhint: there are:\n  {}", named.join("\n  ")))
+    }
 }
 
 /// Which things that a scenario needs may be missing.
@@ -110,7 +139,7 @@ impl Selection {
         if self.color.for_stream(&std::io::stderr()) { Style::Coloured } else { Style::Plain }
     }
 
-    /// Reads the files and shows what is wrong with them; nothing when they could not even be found.
+    /// Reads the files and shows what is wrong with them; nothing when what was asked for cannot be done at all.
     pub(crate) fn load(&self, completeness: Completeness) -> Option<Outcome> {
         let paths = match files::find(&self.paths) {
             Ok(paths) => paths,
@@ -125,6 +154,7 @@ impl Selection {
             Some(path) => Some(self.load_agent(path, &options)?),
         };
         let mut outcome = Outcome::default();
+        let mut idle: Vec<&(String, String)> = self.models.iter().collect();
         for path in paths {
             let text = match files::read(&path) {
                 Ok(text) => text,
@@ -157,12 +187,25 @@ impl Selection {
                 Some(scenario) => {
                     let chosen = |filter: &Filter| filter.chooses(&scenario.name, &scenario.tags);
                     if self.filter.as_ref().is_none_or(chosen) {
+                        idle.retain(|(role, _)| !uses_model(&scenario, &text, role));
                         outcome.usable.push(Loaded { path, scenario });
+                    } else {
+                        let tags = scenario.tags.iter().map(|tag| format!("tag:{tag}"));
+                        let words: Vec<String> = std::iter::once(scenario.name.clone()).chain(tags).collect();
+                        outcome.left_out.push(output::one_line(&words.join(" ")));
                     }
                 }
             }
         }
-        Some(outcome)
+        if outcome.unusable > 0 || outcome.usable.is_empty() {
+            return Some(outcome);
+        }
+        for (role, spec) in &idle {
+            output::message(&format!(
+                "error: `--model {role}={spec}` changes nothing: no scenario asks a model `{role}`"
+            ));
+        }
+        idle.is_empty().then_some(outcome)
     }
 
     fn load_agent(&self, path: &Path, options: &CheckOptions<'_>) -> Option<AgentFile> {

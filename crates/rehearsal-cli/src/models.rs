@@ -24,7 +24,12 @@ pub(crate) fn build(
         ModelChoice::Provider(text) => {
             let spec: ModelSpec = text.parse().map_err(|error| format!("model `{key}`: {error}"))?;
             let model = providers.connect(&spec, &|name| variables.get(name));
-            Ok(Arc::new(model.map_err(|error| format!("model `{key}`: {error}"))?))
+            Ok(Arc::new(model.map_err(|error| match error {
+                ModelError::MissingKey { .. } => {
+                    format!("model `{key}`: {error}, or put it into a file for `--env-file`")
+                }
+                _ => format!("model `{key}`: {error}"),
+            })?))
         }
         ModelChoice::Script(replies) => {
             let replies: Vec<Reply> = replies.iter().map(|script| reply(key, script)).collect();

@@ -1,8 +1,9 @@
 //! Environment variables: the process's own, and those of an `--env-file`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+
+use crate::files;
 
 /// Reads variables; those of the file come first.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +15,7 @@ impl Variables {
     /// The process's own variables, and those of a file.
     pub(crate) fn with_file(path: Option<&Path>) -> Result<Self, String> {
         let Some(path) = path else { return Ok(Self::default()) };
-        let text = fs::read_to_string(path)
-            .map_err(|error| format!("cannot read the env file `{}`: {error}", path.display()))?;
+        let text = files::read(path).map_err(|error| format!("the env file: {error}"))?;
         let from_file = parse(&text).map_err(|(line, why)| {
             format!("{}:{line}: {why}\n\nhint: write one NAME=value a line", path.display())
         })?;

@@ -44,11 +44,11 @@ fn good_files_are_counted() {
         folder.path(),
         &["check", "."],
         &expect![[r#"
-        exit 0
-        --- stdout
-        2 usable, 0 not, 0 warnings
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            2 files: 2 can be used
+            --- stderr
+        "#]],
     );
 }
 
@@ -62,7 +62,7 @@ fn problems_are_shown_with_their_place_and_the_fix() {
         &expect![[r#"
             exit 2
             --- stdout
-            0 usable, 1 not, 0 warnings
+            1 file: 0 can be used, 1 cannot
             --- stderr
             error[missing-key]: the scenario needs `judgment`
              --> bad.scenario.yaml:1:1
@@ -116,7 +116,7 @@ fn what_cannot_be_found_or_read_is_said() {
         &expect![[r#"
             exit 2
             --- stdout
-            0 usable, 1 not, 0 warnings
+            1 file: 0 can be used, 1 cannot
             --- stderr
             error: `binary.scenario.yaml` is not text in UTF-8
 
@@ -132,13 +132,13 @@ fn a_file_that_is_too_large_is_refused_before_it_is_read() {
         folder.path(),
         &["check", "big.scenario.yaml"],
         &expect![[r#"
-        exit 2
-        --- stdout
-        0 usable, 1 not, 0 warnings
-        --- stderr
-        error: `big.scenario.yaml` has 5242880 bytes, more than the 4194304 that are read
+            exit 2
+            --- stdout
+            1 file: 0 can be used, 1 cannot
+            --- stderr
+            error: `big.scenario.yaml` has 5242880 bytes; at most 4194304 bytes are read
 
-    "#]],
+        "#]],
     );
 }
 
@@ -179,4 +179,125 @@ fn a_closed_pipe_does_not_hide_a_bad_file() {
 #[test]
 fn a_closed_pipe_does_not_spoil_a_good_file() {
     assert_eq!(exit_code_into_closed_pipes(GOOD), Some(0));
+}
+
+/// Under the other runner's rules, what it drops unread spoils nothing; what it reads must be right.
+#[test]
+fn keys_that_the_other_runner_drops_may_be_empty_or_wrong_there() {
+    let theirs = "name: Greets\ndescription: x\ntags:\nmodels: ~\nenvironment: {type: local, variables: null}\nsetup: {seed: , mocks: [{method: m, description: , response: 1}]}\nrun:\n  - name: asks\n    description:\n    tags: 5\n    context:\n    timeout_ms:\n    input: hi\n    evaluations: [{type: string_contains, value: x, description: 7}]\njudgment: {strategy: all_pass}\n";
+    let folder = folder(&[
+        ("dropped.scenario.yaml", theirs),
+        ("read.scenario.yaml", &theirs.replace("name: asks", "name:")),
+    ]);
+    let told = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_rehearse"))
+            .args(args)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let lines: Vec<&str> =
+            stderr.lines().filter(|line| line.starts_with("error") || line.starts_with("warning")).collect();
+        format!(
+            "exit {}\n{}{}\n",
+            output.status.code().unwrap(),
+            String::from_utf8(output.stdout).unwrap(),
+            lines.join("\n")
+        )
+    };
+    expect![[r#"
+        exit 0
+        1 file: 1 can be used, 10 warnings
+        warning[empty]: `tags` of the scenario is empty
+        warning[empty]: `models` of the scenario is empty
+        warning[empty]: `variables` of `environment` is empty
+        warning[empty]: `seed` of `setup` is empty
+        warning[empty]: `description` of a mock is empty
+        warning[empty]: `description` of step 1 is empty
+        warning[wrong-type]: `tags` of step 1 must be a list
+        warning[empty]: `context` of step 1 is empty
+        warning[empty]: `timeout_ms` of step 1 is empty
+        warning[wrong-type]: `description` of an evaluation must be text
+    "#]]
+    .assert_eq(&told(&["check", "--compat", "elizaos", "dropped.scenario.yaml"]));
+    expect![[r#"
+        exit 2
+        1 file: 0 can be used, 1 cannot, 10 warnings
+        warning[empty]: `tags` of the scenario is empty
+        warning[empty]: `models` of the scenario is empty
+        warning[empty]: `variables` of `environment` is empty
+        warning[empty]: `seed` of `setup` is empty
+        warning[empty]: `description` of a mock is empty
+        error[wrong-type]: `name` of step 1 must have a value
+        warning[empty]: `description` of step 1 is empty
+        warning[wrong-type]: `tags` of step 1 must be a list
+        warning[empty]: `context` of step 1 is empty
+        warning[empty]: `timeout_ms` of step 1 is empty
+        warning[wrong-type]: `description` of an evaluation must be text
+    "#]]
+    .assert_eq(&told(&["check", "--compat", "elizaos", "read.scenario.yaml"]));
+}
+
+#[test]
+fn a_filter_that_nothing_fits_is_an_error() {
+    let folder =
+        folder(&[("a.scenario.yaml", GOOD), ("b.scenario.yaml", &GOOD.replace("Greets", "Refunds"))]);
+    rehearse(
+        folder.path(),
+        &["check", ".", "--filter", "refunds"],
+        &expect![[r#"
+        exit 0
+        --- stdout
+        1 file: 1 can be used
+        --- stderr
+    "#]],
+    );
+    rehearse(
+        folder.path(),
+        &["check", ".", "--filter", "name:x"],
+        &expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        error: no scenario fits the filter
+
+        hint: there are:
+          Greets
+          Refunds
+    "#]],
+    );
+}
+
+#[test]
+fn help_says_what_there_is() {
+    let folder = folder(&[]);
+    rehearse(
+        folder.path(),
+        &["check", "-h"],
+        &expect![[r#"
+        exit 0
+        --- stdout
+        Check scenario files without running them
+
+        Usage: rehearse check [OPTIONS] <PATH>...
+
+        Arguments:
+          <PATH>...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
+                     or patterns
+
+        Options:
+              --filter <EXPR>      Only scenarios that fit: words for names and tags, joined by `and`, `or`,
+                                   `not`; `tag:WORD`, `name:WORD`
+              --model <ROLE=SPEC>  A model for a part: `agent`, `user`, `judge`, or another key; such as
+                                   `judge=openai:gpt-4o`
+              --agent <FILE>       A YAML file with an `agent` for the scenarios, in place of their own
+              --compat <RUNNER>    Accept the files of another runner; what that one drops silently becomes
+                                   a warning [possible values: elizaos]
+              --color <WHEN>       When to use colours [default: auto] [possible values: auto, always,
+                                   never]
+          -h, --help               Print help (see more with '--help')
+          -V, --version            Print version
+        --- stderr
+    "#]],
+    );
 }

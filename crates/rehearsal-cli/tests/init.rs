@@ -52,11 +52,11 @@ fn a_first_scenario_is_written_and_says_what_to_do_next() {
         folder.path(),
         &["check", "."],
         &expect![[r#"
-        exit 0
-        --- stdout
-        1 usable, 0 not, 0 warnings
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            1 file: 1 can be used
+            --- stderr
+        "#]],
     );
 }
 

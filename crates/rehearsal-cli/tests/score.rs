@@ -182,7 +182,7 @@ fn other_evaluations_can_be_asked_of_what_happened_before() {
                      out/ledgers/001-greets.jsonl
                      b.scenario.yaml
                      step 1: failed
-                       failed 1: string_contains "good morning", line 8
+                       failed string_contains "good morning", line 8
                          the reply does not contain "good morning": "hello" [#8]
                      transcript:
                          4  user: hi
@@ -241,9 +241,8 @@ fn a_judge_is_asked_through_the_model_that_is_named() {
                      out/ledgers/001-greets.jsonl
                      d.scenario.yaml
                      step 1: failed
-                       could not be decided 1: llm_judge "Was it kind?", line 8
+                       undecided llm_judge "Was it kind?", line 8
                          the judge gave no usable answer: agent `judge`: script:judge answered HTTP 503: it is down
-                     error (metric): metric `1: llm_judge "Was it kind?"` could not be decided: the judge gave no usable answer: agent `judge`: script:judge answered HTTP 503: it is down
                      transcript:
                          4  user: hi
                          8  agent: hello

@@ -19,6 +19,7 @@ use crate::js::Workers;
 use crate::play::mocks::Mocks;
 use crate::play::tools::{self, AgentProcess, Workplace};
 use crate::play::{Stage, simulator};
+use crate::read::nearest;
 use crate::remote::{CommandAgent, HttpAgent, HttpSettings, Introduction, UsagePaths};
 use crate::{
     Action, AgentFile, AgentUnderTest, Check, Conversation, ConversationUser, Dialect, Evaluation,
@@ -186,6 +187,9 @@ impl Scenario {
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.span.is_empty()) {
             problems.extend(self.misfits(agent, text));
         }
+        if let Some(agent) = &self.agent {
+            problems.extend(self.unfindable(agent, text));
+        }
         let mut told: Vec<(Role, Option<&str>)> = Vec::new();
         for (role, written, at) in self.uses() {
             if self.model(role, written).is_some() || told.contains(&(role, written)) {
@@ -217,6 +221,50 @@ impl Scenario {
         }));
         let listed = self.setup.passthrough.iter();
         problems.extend(listed.filter_map(|name| not_runnable(name, agent, line_span(text, 1))));
+        problems
+    }
+
+    /// Evaluations of tool calls that could never find one.
+    fn unfindable(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+        let elsewhere = matches!(agent.reached, Reached::Http(_) | Reached::Chat { .. });
+        let mut problems = Vec::new();
+        for evaluation in self.evaluations() {
+            let place = line_span(text, evaluation.line);
+            let names: Vec<&str> = match &evaluation.check {
+                Check::ToolCalled(called) => {
+                    [Some(&called.tool), called.before.as_ref(), called.after.as_ref()]
+                        .into_iter()
+                        .flatten()
+                        .map(String::as_str)
+                        .collect()
+                }
+                Check::ToolNotCalled { tool, .. } => vec![tool],
+                Check::StepCount { .. } | Check::TrajectoryContainsAction { .. } => Vec::new(),
+                _ => continue,
+            };
+            if elsewhere {
+                let message = format!(
+                    "`{}` has nothing to look at: the tool calls of an agent behind HTTP never reach us",
+                    evaluation.type_name()
+                );
+                let help = "remove it, or reach the agent by `command`, where its tool calls come to us";
+                problems.push(Problem::error("no-effect", place, message).help(help));
+                continue;
+            }
+            for name in names.into_iter().filter(|name| !agent.tools.iter().any(|tool| tool.name == *name)) {
+                let message = format!("the agent has no tool `{name}`, so nothing can be found of it");
+                let problem = Problem::error("never-used", place.clone(), message);
+                problems.push(match nearest(name, agent.tools.iter().map(|tool| tool.name.as_str())) {
+                    Some(word) => problem.help(format!("did you mean `{word}`?")),
+                    None => problem.help("name one of its tools"),
+                });
+            }
+        }
+        if self.dialect == Dialect::ElizaOs {
+            for problem in &mut problems {
+                problem.severity = Severity::Warning;
+            }
+        }
         problems
     }
 

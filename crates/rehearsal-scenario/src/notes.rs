@@ -20,6 +20,9 @@ pub(crate) const TIME_LIMIT: &str = "time_limit";
 /// The name of the note that says where the folder of a run is, when it stays.
 pub(crate) const FOLDER_KEPT: &str = "folder_kept";
 
+/// The name of the note with the commands that the evaluations of a step asked for.
+pub(crate) const STEP_COMMANDS: &str = "step_commands";
+
 /// What a step does, as the ledger names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -147,6 +150,13 @@ impl<'a> StepView<'a> {
                 STEP_ENDED => {
                     if let (Ok(ended), Some(step)) = (StepEnded::deserialize(data), steps.last_mut()) {
                         step.2 = Some((ended, at));
+                    }
+                }
+                STEP_COMMANDS => {
+                    if let (Ok(commands), Some((_, _, Some((ended, _))))) =
+                        (Vec::deserialize(data), steps.last_mut())
+                    {
+                        ended.commands = commands;
                     }
                 }
                 _ => {}

@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 use crate::environment::{Background, Command, Environment as _, Execution, LocalEnvironment, Program};
 use crate::evaluate::{EvaluationScope, Evaluator};
 use crate::js::{Scope, Workers};
-use crate::notes::{FOLDER_KEPT, STEP_ENDED, STEP_STARTED, TIME_LIMIT};
+use crate::notes::{FOLDER_KEPT, STEP_COMMANDS, STEP_ENDED, STEP_STARTED, TIME_LIMIT};
 use crate::remote::CommandAgent;
 use crate::{
     Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation, Prices,
@@ -186,10 +186,18 @@ impl Stage {
             );
             return Err(failure(TIMEOUT, why));
         }
+        if run.stdout_omitted > 0 {
+            let why = format!(
+                "step {number}: its code wrote {} bytes more than are kept, so nothing can be said of its output\n\nhint: \
+                 let it write less, or into a file",
+                run.stdout_omitted
+            );
+            return Err(failure("output_limit", why));
+        }
         let ended = StepEnded {
             step: number,
             exit_code: run.exit_code,
-            stdout: kept(run.stdout, run.stdout_omitted),
+            stdout: run.stdout,
             stderr: kept(run.stderr, run.stderr_omitted),
             ..self.ended(number).await?
         };
@@ -382,9 +390,6 @@ impl Stage {
             conversation: None,
         };
         let Some(folder) = &self.folder else { return Ok(ended) };
-        for command in self.step(number).commands() {
-            ended.commands.push(run_for_evaluation(folder, command).await);
-        }
         let files = folder.files().await;
         let files =
             files.map_err(|error| failure("environment", format!("step {number}: {}", told(&error))))?;
@@ -402,6 +407,16 @@ impl Stage {
         scene: &mut Scene<'_>,
     ) -> Result<(), Failure> {
         scene.note(STEP_ENDED, json!(ended))?;
+        if let Some(folder) = &self.folder {
+            // After the end is noted: neither their time nor their files belong to the step.
+            let mut commands = Vec::new();
+            for command in self.step(number).commands() {
+                commands.push(run_for_evaluation(folder, command).await);
+            }
+            if !commands.is_empty() {
+                scene.note(STEP_COMMANDS, json!(commands))?;
+            }
+        }
         let scope = EvaluationScope { step: number, turn: None };
         metrics.extend(self.metrics(&self.step(number).evaluations, scope, ""));
         scene.evaluate(&metrics).await;

@@ -1,5 +1,6 @@
 //! Problems of a file: what is wrong, where, and what would be right.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -64,23 +65,26 @@ impl Problem {
         let before = &text[..floor(text, self.span.start)];
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let start = before.rfind('\n').map_or(0, |at| at + 1);
-        (line, before[start..].chars().count() + 1)
+        // The mark that some editors put before a file is no column.
+        (line, before[start..].trim_start_matches('\u{feff}').chars().count() + 1)
     }
 
     /// The problem as people read it: the place, the piece of the file with the place marked, and the help.
     pub fn render(&self, file: &str, text: &str, style: Style) -> String {
         let start = floor(text, self.span.start);
+        let (line, column) = self.place(text);
         // Marking the first line of a value is enough to find it, and the renderer is spared the rest of the file.
         let first = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let last = text[start..].find(['\r', '\n']).map_or(text.len(), |at| start + at);
         let end = floor(text, self.span.end.max(start)).min(last);
-        let (line, _) = self.place(text);
+        let (source, marked) = cut(&text[first..last], start - first..end - first);
+        let shown_column = source[..marked.start].chars().count() + 1;
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let annotation = AnnotationKind::Primary.span(start - first..end - first).label(&self.label);
-        let snippet = Snippet::source(&text[first..last]).path(file).line_start(line).annotation(annotation);
+        let annotation = AnnotationKind::Primary.span(marked).label(&self.label);
+        let snippet = Snippet::source(&*source).path(file).line_start(line).annotation(annotation);
         let group = Group::with_title(level.primary_title(&self.message).id(self.code)).element(snippet);
         let mut report = vec![group];
         if let Some(help) = &self.help {
@@ -90,7 +94,11 @@ impl Problem {
             Style::Plain => Renderer::plain(),
             Style::Coloured => Renderer::styled(),
         };
-        renderer.render(&report)
+        let text = renderer.render(&report);
+        if shown_column == column {
+            return text;
+        }
+        text.replacen(&format!("{file}:{line}:{shown_column}"), &format!("{file}:{line}:{column}"), 1)
     }
 }
 
@@ -110,6 +118,22 @@ impl fmt::Display for Severity {
             Self::Warning => "warning",
         })
     }
+}
+
+/// How much of a line is shown before and after the marked place.
+const SHOWN: usize = 100;
+
+/// A long line without what is far from the marked place, and the place in what is left.
+fn cut(line: &str, marked: Range<usize>) -> (Cow<'_, str>, Range<usize>) {
+    if line.len() <= 10 * SHOWN {
+        return (line.into(), marked);
+    }
+    let from = floor(line, marked.start.saturating_sub(SHOWN));
+    let to = floor(line, marked.start.saturating_add(2 * SHOWN));
+    let before = if from == 0 { "" } else { "…" };
+    let after = if to == line.len() { "" } else { "…" };
+    let place = |at: usize| at.clamp(from, to) - from + before.len();
+    (format!("{before}{}{after}", &line[from..to]).into(), place(marked.start)..place(marked.end))
 }
 
 /// The nearest place at or before `at` where a character begins.

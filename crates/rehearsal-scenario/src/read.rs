@@ -132,6 +132,21 @@ impl Reader<'_> {
     }
 }
 
+/// The keys that the `ElizaOS` runner drops unread, by the map they stand in: they are ours alone.
+const OURS: &[(&str, &[&str])] = &[
+    ("the scenario", &["tags", "agent", "models", "prices"]),
+    ("`environment`", &["variables"]),
+    ("`setup`", &["passthrough", "seed", "state"]),
+    ("step ", &["description", "tags", "context", "timeout_ms"]),
+    ("`conversation`", &["user"]),
+    ("a termination condition", &["expression"]),
+    ("a mock", &["description"]),
+    ("an evaluation", &["description"]),
+];
+
+/// How many unknown keys of a map get a suggestion: finding one takes a while, and nobody reads thousands.
+const MAX_HELPED: usize = 200;
+
 /// The fields of a map while they are read.
 #[derive(Debug)]
 pub(crate) struct Fields<'n> {
@@ -206,13 +221,29 @@ impl<'n> Fields<'n> {
         node
     }
 
+    /// Whether the runner whose files are read drops this key unread.
+    fn is_dropped(&self, dialect: Dialect, key: &str) -> bool {
+        let mut ours = OURS.iter().filter(|(what, _)| self.what.starts_with(what));
+        dialect == Dialect::ElizaOs && ours.any(|(_, keys)| keys.contains(&key))
+    }
+
+    /// Reads a remark; what is wrong with one that another runner drops unread spoils nothing.
+    fn remark<T>(&self, reader: &mut Reader<'_>, key: &str, read: impl FnOnce(&mut Reader<'_>) -> T) -> T {
+        let before = reader.problems.len();
+        let found = read(reader);
+        if self.is_dropped(reader.dialect, key) {
+            reader.problems[before..].iter_mut().for_each(|problem| problem.severity = Severity::Warning);
+        }
+        found
+    }
+
     fn name(&self, key: &str) -> String {
         format!("`{key}` of {}", self.what)
     }
 
     pub(crate) fn text(&mut self, reader: &mut Reader<'_>, key: &'static str) -> Option<String> {
         let node = self.get(key)?;
-        reader.text(node, &self.name(key))
+        self.remark(reader, key, |reader| reader.text(node, &self.name(key)))
     }
 
     pub(crate) fn require_text(
@@ -226,7 +257,8 @@ impl<'n> Fields<'n> {
     }
 
     pub(crate) fn texts(&mut self, reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {
-        self.get(key).map(|node| reader.texts(node, &self.name(key))).unwrap_or_default()
+        let Some(node) = self.get(key) else { return Vec::new() };
+        self.remark(reader, key, |reader| reader.texts(node, &self.name(key)))
     }
 
     pub(crate) fn list(&mut self, reader: &mut Reader<'_>, key: &'static str) -> &'n [Node] {
@@ -312,9 +344,13 @@ impl<'n> Fields<'n> {
     pub(crate) fn finish(self, reader: &mut Reader<'_>) {
         self.report_empty(reader);
         let unread = self.entries.iter().zip(&self.read).filter(|(_, read)| !**read).map(|(entry, _)| entry);
-        for entry in unread {
+        for (count, entry) in unread.enumerate() {
             let message = format!("{} has no key `{}`", self.what, entry.key);
             let problem = Problem::error("unknown-key", entry.key_span.clone(), message);
+            if count >= MAX_HELPED {
+                reader.report_without_effect(problem);
+                continue;
+            }
             reader.report_without_effect(match nearest(&entry.key, self.known.iter().copied()) {
                 Some(word) => problem.help(format!("did you mean `{word}`?")),
                 None => problem.help(format!("its keys are: {}", list(self.known.iter().copied()))),
@@ -328,10 +364,16 @@ impl<'n> Fields<'n> {
                 continue;
             }
             let (name, place) = (self.name(&entry.key), entry.key_span.clone());
-            let problem = match reader.dialect {
-                Dialect::Rehearsal => Problem::error("empty", place, format!("{name} is empty")),
-                Dialect::ElizaOs => Problem::error("wrong-type", place, format!("{name} must have a value")),
+            let dropped = self.is_dropped(reader.dialect, &entry.key);
+            let mut problem = match reader.dialect {
+                Dialect::ElizaOs if !dropped => {
+                    Problem::error("wrong-type", place, format!("{name} must have a value"))
+                }
+                _ => Problem::error("empty", place, format!("{name} is empty")),
             };
+            if dropped {
+                problem.severity = Severity::Warning;
+            }
             reader.report(problem.help("give it a value or remove it"));
         }
     }

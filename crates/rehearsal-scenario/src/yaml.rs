@@ -19,12 +19,31 @@ use serde_saphyr::{Location, Spanned};
 use crate::Problem;
 
 mod scalar;
+mod words;
 
 /// The largest file that is read.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// How deep lists and maps may be nested.
 const MAX_DEPTH: usize = 64;
+
+/// How many values a file may hold, those that aliases stand for included.
+const MAX_VALUES: usize = 250_000;
+
+/// How much the parser may meet in a file: values, their ends, and remarks.
+const MAX_EVENTS: usize = 1_000_000;
+
+/// How many anchors, aliases and merge keys a file may hold.
+const MAX_ALIASES: usize = 50_000;
+
+/// How much text a file may hold, that which aliases stand for included.
+const MAX_MEBIBYTES: usize = 64;
+
+/// The stack on which a file is read.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// The mark that some editors put before a file.
+const MARK: char = '\u{feff}';
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,27 +136,43 @@ pub fn parse(text: &str) -> Result<Node, Problem> {
         let message = format!("the file has {} bytes, more than the {MAX_BYTES} that are read", text.len());
         return Err(Problem::error("too-large", 0..0, message));
     }
-    let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
+    // The parser calls itself for each level, which is more than the stack of a usual thread holds.
+    std::thread::scope(|scope| {
+        let reading = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || read(text));
+        match reading.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(node)) => node,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => {
+                let message = format!("the file cannot be read, because no thread can be started: {error}");
+                Err(Problem::error("yaml", 0..0, message))
+            }
+        }
+    })
+}
+
+fn read(text: &str) -> Result<Node, Problem> {
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            max_nodes: MAX_VALUES,
+            max_events: MAX_EVENTS,
+            max_anchors: MAX_ALIASES,
+            max_aliases: MAX_ALIASES,
+            max_merge_keys: MAX_ALIASES,
+            max_total_scalar_bytes: MAX_MEBIBYTES * 1024 * 1024,
+            // One anchor may well be used in every step; what aliases can stand for is limited by the rest.
+            enforce_alias_anchor_ratio: false,
+        },
+    };
     let raw: Spanned<Raw> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let error = error.without_snippet();
         let place = error.location().map_or(0..0, |location| span_of(text, location));
-        Problem::error("yaml", place, message_of(error))
+        words::problem(error, place)
     })?;
     build(text, raw, 0)
-}
-
-/// The library's message in our words: without the place, which is shown anyway, and without its advice to
-/// programmers.
-fn message_of(error: &serde_saphyr::Error) -> String {
-    let text = error.to_string();
-    let text = text.rfind(" at line ").map_or(text.as_str(), |at| text[..at].trim_end_matches(','));
-    if let Some(key) = text.strip_prefix("duplicate mapping key: ") {
-        return format!("key `{}` stands twice in one map", key.split(", set ").next().unwrap_or(key));
-    }
-    if text.starts_with("multiple YAML documents") {
-        return "a second document begins here, but a scenario file holds one".to_owned();
-    }
-    text.to_owned()
 }
 
 fn span_of(text: &str, location: Location) -> Range<usize> {
@@ -148,7 +183,8 @@ fn span_of(text: &str, location: Location) -> Range<usize> {
         // Errors of the scanner know line and column only.
         (None, _) => {
             let line = usize::try_from(location.line()).unwrap_or(1).saturating_sub(1);
-            let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+            let mark = if line == 0 && text.starts_with(MARK) { MARK.len_utf8() } else { 0 };
+            let start = mark + text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
             let column = usize::try_from(location.column()).unwrap_or(1).saturating_sub(1);
             let within = text[start..].chars().take(column).map(char::len_utf8).sum::<usize>();
             start + within..start + within
@@ -235,10 +271,10 @@ fn build(text: &str, raw: Spanned<Raw>, depth: usize) -> Result<Node, Problem> {
     // A value behind an alias is shown where it is used; its text stands where it was defined.
     let (used, defined) = (span_of(text, raw.referenced), span_of(text, raw.defined));
     if depth > MAX_DEPTH {
-        let message = format!("values are nested more than {MAX_DEPTH} deep here");
-        return Err(Problem::error("too-deep", used, message));
+        return Err(words::too_deep(used));
     }
     let value = match raw.value {
+        Raw::Scalar(read) if is_tagged_as_text(&text[..defined.start]) => NodeValue::Text(read),
         Raw::Scalar(read) => scalar::resolve(&text[defined.clone()], read),
         Raw::List(items) => {
             let items = items.into_iter().map(|item| build(text, item, depth + 1));
@@ -248,6 +284,13 @@ fn build(text: &str, raw: Spanned<Raw>, depth: usize) -> Result<Node, Problem> {
     };
     let span = if used.is_empty() { defined } else { used };
     Ok(Node { span, value })
+}
+
+/// Whether what stands before a scalar on its line ends in a tag that makes it text.
+fn is_tagged_as_text(before: &str) -> bool {
+    let Some(b' ' | b'\t') = before.as_bytes().last() else { return false };
+    let mut words = before.rsplit(['\n', ' ', '\t', '[', '{', ',']).filter(|word| !word.is_empty());
+    words.find(|word| !word.starts_with('&')).is_some_and(|word| ["!!str", "!"].contains(&word))
 }
 
 fn build_map(

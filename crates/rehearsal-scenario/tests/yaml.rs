@@ -6,7 +6,7 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use rehearsal_scenario::yaml::{Node, NodeValue, parse};
-use rehearsal_scenario::{Problem, Style};
+use rehearsal_scenario::{Dialect, Problem, Style};
 use serde_json::json;
 
 fn refused(text: &str) -> Problem {
@@ -77,11 +77,11 @@ fn keys_that_are_the_same_as_text_stand_twice() {
     check(
         "1: one\n\"1\": two\n",
         &expect![[r#"
-        error[yaml]: key `1` stands twice in one map
-         --> greets.scenario.yaml:2:1
-          |
-        2 | "1": two
-          | ^^^"#]],
+            error[yaml]: key `1` stands twice in one map
+             --> greets.scenario.yaml:2:1
+              |
+            2 | "1": two
+              | ^^^"#]],
     );
     assert_eq!(refused("a: {true: 1, 'true': 2}\n").message, "key `true` stands twice in one map");
 }
@@ -91,29 +91,33 @@ fn broken_yaml_is_an_error_with_its_place() {
     check(
         "name: ok\nrun:\n  - input: \"never ends\n",
         &expect![[r#"
-            error[yaml]: invalid indentation in multiline quoted scalar
+            error[yaml]: a text in quotes ends nowhere, or its next line is not indented
              --> greets.scenario.yaml:4:1
               |
             4 |
-              | ^"#]],
+              | ^
+              |
+            help: close the quote"#]],
     );
     check(
         "a: 1\n---\nb: 2\n",
         &expect![[r#"
-        error[yaml]: a second document begins here, but a scenario file holds one
-         --> greets.scenario.yaml:3:1
-          |
-        3 | b: 2
-          | ^"#]],
+            error[yaml]: a second document begins here, but a scenario file holds one
+             --> greets.scenario.yaml:3:1
+              |
+            3 | b: 2
+              | ^"#]],
     );
     check(
         "a: @x\n",
         &expect![[r#"
-        error[yaml]: unexpected character: `@'
-         --> greets.scenario.yaml:1:4
-          |
-        1 | a: @x
-          |    ^"#]],
+            error[yaml]: a value cannot begin with `@`
+             --> greets.scenario.yaml:1:4
+              |
+            1 | a: @x
+              |    ^
+              |
+            help: put it in quotes"#]],
     );
 }
 
@@ -128,6 +132,165 @@ fn files_that_would_explode_are_refused() {
         bomb = format!("{bomb}a{n}: &a{n} [{list}]\n");
     }
     assert!(parse(&bomb).is_err());
+}
+
+#[test]
+fn limits_are_told_in_words() {
+    let message = |text: &str| refused(text).message;
+    let nested = "values are nested more than 64 deep here";
+    assert_eq!(message(&"[".repeat(100_000)), nested);
+    assert_eq!(message(&"{a: ".repeat(100_000)), nested);
+    assert_eq!(message(&"- ".repeat(100_000)), nested);
+    assert_eq!(
+        message(&format!("[{}]", vec!["1"; 250_001].join(","))),
+        "the file holds more than 250000 values"
+    );
+    let bomb: Vec<String> =
+        (1..30).map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(","))).collect();
+    let bomb = format!("a0: &a0 [x]\n{}", bomb.concat());
+    assert_eq!(message(&bomb), "the file holds more than 250000 values once its aliases are written out");
+    let long = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(1_000_000), vec!["*a"; 200].join(","));
+    assert_eq!(message(&long), "the file holds more than 64 MiB of text once its aliases are written out");
+    let anchors: Vec<String> = (0..50_001).map(|n| format!("- &a{n} 1\n")).collect();
+    assert_eq!(message(&anchors.concat()), "the file holds more than 50000 anchors");
+}
+
+#[test]
+fn one_anchor_may_be_used_often() {
+    let text = format!("base: &base {{a: 1}}\nsteps:\n{}", "  - {<<: *base, b: 2}\n".repeat(500));
+    assert_eq!(parse(&text).unwrap().to_json()["steps"][499], json!({"a": 1, "b": 2}));
+}
+
+#[test]
+fn tags_that_nobody_knows_are_errors() {
+    check(
+        "name: ok\nrun: !foo [1]\n",
+        &expect![[r#"
+        error[yaml]: the tag `!foo` is not known
+         --> greets.scenario.yaml:2:11
+          |
+        2 | run: !foo [1]
+          |           ^
+          |
+        help: remove the tag, or put a text that begins with `!` in quotes"#]],
+    );
+    for text in
+        ["a: !foo x", "a: !!python/object:os.system x", "a: !foo {b: 1}", "!foo a: 1", "a: !<tag:x,2000:y> z"]
+    {
+        assert!(refused(text).message.contains("tag"), "{text}: {}", refused(text).message);
+    }
+    let known = "a: !!str 12\nb: !!int 12\nc: !!map {d: 1}\ne: !!seq [1]\nf: !!float 1.5\ng: !!bool true\nh: !!null ~\ni: !!str x\nj: [!!str 1, &k !!str 2, !!str &l 3]\n";
+    let expected = json!({"a": "12", "b": 12, "c": {"d": 1}, "e": [1], "f": 1.5, "g": true, "h": null, "i": "x", "j": ["1", "2", "3"]});
+    assert_eq!(parse(known).unwrap().to_json(), expected);
+}
+
+#[test]
+fn marks_and_line_ends_of_other_systems_move_nothing() {
+    let text = "\u{feff}name: 'é greets'\r\nrun:\r\n  - input: hello there\r\n    max: 12\r\n  - |\r\n    a\r\n    b\r\n";
+    let node = parse(text).unwrap();
+    assert_eq!(
+        node.to_json(),
+        json!({"name": "é greets", "run": [{"input": "hello there", "max": 12}, "a\nb\n"]})
+    );
+    let mut found = Vec::new();
+    places(text, &node, &mut found);
+    assert_eq!(found[..6], ["name", "'é greets'", "run", "input", "hello there", "max"]);
+    assert_eq!(refused("\u{feff}a: @x").place("\u{feff}a: @x"), (1, 4));
+    assert_eq!(refused("\u{feff}a: 1\r\nb: 2\r\na: 3\r\n").place("\u{feff}a: 1\r\nb: 2\r\na: 3\r\n"), (3, 1));
+}
+
+#[test]
+fn what_is_often_wrong_is_told_with_the_fix() {
+    let told = |text: &str| {
+        let problem = refused(text);
+        let (line, column) = problem.place(text);
+        format!("{line}:{column} {} | {}\n", problem.message, problem.help.unwrap_or_default())
+    };
+    let texts = [
+        "a: @x\n",
+        "a: `x`\n",
+        "a: %x\n",
+        "a: b: c\n",
+        "a: *nope\n",
+        "a: &a [*a]\n",
+        "a:\n\t- b\n",
+        "a: \"open\n",
+        "a: 'open\n",
+        "a: [1, 2\n",
+        "a: {b: 1\n",
+        "a: ]\n",
+        "a: [1}\n",
+        "a: 1\n  b: 2\n",
+        "a:\n  - 1\n b: 2\n",
+        "a: \"\\q\"\n",
+        "a: x\0y\n",
+        "a: {<<: 5}\n",
+        "? [a]\n: b\n",
+        "a: 1\nb\n",
+        "- a\nb: 1\n",
+        "a: &x\nb: *\n",
+        "%YAML 3.0\n---\na: 1\n",
+        "a: \"x\" y\n",
+        "a: !!int x\n",
+        "a: .inf\n",
+    ];
+    expect![[r#"
+        1:4 a value cannot begin with `@` | put it in quotes
+        1:4 a value cannot begin with a backtick | put it in quotes
+        1:4 a value cannot begin with `%` | put it in quotes
+        1:5 a `:` cannot stand here | put a text that contains `: ` in quotes, or check the indentation
+        1:4 no anchor before this has that name | write `&name` before the value it stands for
+        1:8 an alias stands inside the value it stands for | 
+        2:2 a tab cannot indent | use spaces
+        2:1 a text in quotes ends nowhere, or its next line is not indented | close the quote
+        2:1 a text in quotes ends nowhere, or its next line is not indented | close the quote
+        1:4 this '[' is never closed | 
+        1:4 this '{' is never closed | 
+        1:4 nothing is open that this could close | 
+        1:4 this '[' is closed by '}' | 
+        2:4 a `:` cannot stand here | put a text that contains `: ` in quotes, or check the indentation
+        3:2 a key was expected here | check the indentation
+        1:4 an escape in this text is unknown | write `\\` for a backslash, or use single quotes
+        1:5 the character \u{0} cannot stand in a file | 
+        1:9 only a map, or a list of maps, can be merged | write `<<: *name`
+        1:3 a key must be text | 
+        2:1 a `:` is missing behind this key | write `key: value`
+        2:1 an item of the list was expected here | check the indentation
+        2:4 the name of an anchor or an alias is missing | put a text that begins with `*` or `&` in quotes
+        1:1 unsupported YAML major version | 
+        1:8 something stands behind the end of a text in quotes | put the whole value in quotes
+        1:10 its tag makes this a whole number, but it is not written like one | 
+        1:4 infinite numbers, and those that are no number, cannot be used | put it in quotes
+    "#]]
+    .assert_eq(&texts.into_iter().map(told).collect::<String>());
+}
+
+#[test]
+fn every_beginning_of_a_file_is_read_or_refused() {
+    let text = include_str!("yaml/rich.yaml");
+    parse(text).unwrap();
+    for (at, _) in text.char_indices() {
+        let dialect = if at % 2 == 0 { Dialect::Rehearsal } else { Dialect::ElizaOs };
+        for problem in rehearsal_scenario::check(&text[..at], dialect).problems {
+            problem.render("a.scenario.yaml", &text[..at], Style::Plain);
+        }
+    }
+}
+
+#[test]
+fn a_long_line_is_cut_around_the_place() {
+    let text = format!("name: ok\nrun: [{}, @x, {}]\n", "é".repeat(1000), "b".repeat(1000));
+    check(
+        &text,
+        &expect![[r#"
+        error[yaml]: a value cannot begin with `@`
+         --> greets.scenario.yaml:2:1009
+          |
+        2 | …ééééééééééééééééééééééééééééééééééééééééééééééééé, @x, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...
+          |                                                     ^
+          |
+        help: put it in quotes"#]],
+    );
 }
 
 proptest! {

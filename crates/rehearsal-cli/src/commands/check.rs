@@ -19,7 +19,21 @@ pub(crate) struct CheckArgs {
 
 pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     let Some(outcome) = args.selection.load(Completeness::AsWritten) else { return exit::bad_input() };
-    let (usable, unusable, warnings) = (outcome.usable.len(), outcome.unusable, outcome.warnings);
-    output::data(&format!("{usable} usable, {unusable} not, {warnings} warnings"));
+    if let Some(message) = outcome.nothing_chosen() {
+        output::message(&format!("error: {message}"));
+        return exit::bad_input();
+    }
+    let (usable, unusable) = (outcome.usable.len(), outcome.unusable);
+    let mut parts = vec![format!("{usable} can be used")];
+    if unusable > 0 {
+        parts.push(format!("{unusable} cannot"));
+    }
+    match outcome.warnings {
+        0 => {}
+        1 => parts.push("1 warning".to_owned()),
+        many => parts.push(format!("{many} warnings")),
+    }
+    let plural = if usable + unusable == 1 { "" } else { "s" };
+    output::data(&format!("{} file{plural}: {}", usable + unusable, parts.join(", ")));
     if unusable == 0 { exit::PASSED } else { exit::bad_input() }
 }

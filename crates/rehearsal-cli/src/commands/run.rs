@@ -16,14 +16,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::journal::RunJournal;
+use self::out::OutFolder;
 use self::print::{Detail, Printer};
 use self::progress::Progress;
 use crate::load::{Completeness, Loaded, Selection};
 use crate::variables::Variables;
 use crate::{exit, models, output};
 
+mod interrupt;
 mod journal;
 mod junit;
+mod out;
 pub(crate) mod print;
 mod progress;
 
@@ -41,47 +44,62 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     selection: Selection,
     /// Let tools run for real: mocks do not answer, and tools with a `command` or `http` do what they do
-    #[arg(long)]
+    #[arg(long, help_heading = "Running")]
     live: bool,
     /// A file of NAME=value lines, for keys and for the variables that scenarios name
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Running")]
     env_file: Option<PathBuf>,
-    /// How many scenarios run side by side
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// How many scenarios run side by side [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Running")]
     jobs: Option<u32>,
     /// Run each scenario so many times
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Running")]
     repeat: u32,
     /// Where all chance comes from; the same seed draws the same
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
     seed: u64,
-    /// The seed of one run, as its result shows it, to repeat exactly that run
-    #[arg(long, value_name = "N", conflicts_with_all = ["seed", "repeat"])]
+    /// Repeat exactly one run: its seed, as its result shows it
+    #[arg(long, value_name = "N", conflicts_with_all = ["seed", "repeat"], help_heading = "Running")]
     case_seed: Option<u64>,
     /// Start no further scenario once one did not pass
-    #[arg(long)]
+    #[arg(long, help_heading = "Running")]
     fail_fast: bool,
-    /// The longest a scenario may take, such as `90s`, `5m` or `500ms`
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Stop a scenario that takes longer, such as `90s`, `5m` or `500ms`
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Running")]
     timeout: Option<Duration>,
     /// Write the results as JSON to a file, or to standard output with `-`
-    #[arg(long, value_name = "FILE|-")]
+    #[arg(long, value_name = "FILE|-", help_heading = "Results")]
     json: Option<PathBuf>,
     /// Write the results as JUnit XML to a file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
     junit: Option<PathBuf>,
     /// Where results and ledgers are kept [default: .rehearsal/runs/TIME]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
     out: Option<PathBuf>,
     /// Print only what did not pass
-    #[arg(long, short, conflicts_with = "verbose")]
+    #[arg(long, short, conflicts_with = "verbose", help_heading = "Results")]
     quiet: bool,
     /// Print all transcripts and evaluations
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = "Results")]
     verbose: bool,
     /// Keep the folders in which commands ran
-    #[arg(long)]
+    #[arg(long, help_heading = "Running")]
     keep: bool,
+}
+
+impl RunArgs {
+    fn json_to_stdout(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-"))
+    }
+
+    fn json_file(&self) -> Option<&Path> {
+        self.json.as_deref().filter(|_| !self.json_to_stdout())
+    }
+
+    /// The files that are written beside those of `--out`.
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        self.json_file().into_iter().chain(self.junit.as_deref())
+    }
 }
 
 /// What a run of scenarios came to, as it is written to files.
@@ -151,13 +169,14 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
         let (count, plural) = (outcome.unusable, if outcome.unusable == 1 { "" } else { "s" });
         return Err(format!("{count} file{plural} cannot be used; nothing was run"));
     }
-    if outcome.usable.is_empty() {
-        return Err(
-            "no scenario fits the filter\n\nhint: `rehearse check PATH` shows how many there are".to_owned()
-        );
+    if let Some(message) = outcome.nothing_chosen() {
+        return Err(message);
     }
     let variables = Variables::with_file(args.env_file.as_deref())?;
     let makers = makers(args, &outcome.usable, &variables)?;
+    for path in args.files() {
+        writable(path)?;
+    }
     let out = OutFolder::new(args.out.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -165,10 +184,15 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
         .map_err(|error| format!("the runtime cannot be started: {error}"))?;
     let began = SystemClock.now();
     let cancel = Cancel::default();
-    let suite_run = runtime.block_on(play(args, makers, &out, &cancel));
+    let progress = Progress::new(args.quiet, makers.len() as u64 * u64::from(args.repeat));
+    runtime.spawn(interrupt::listen(cancel.clone(), progress.clone()));
+    let suite_run = runtime.block_on(play(args, makers, &out, &cancel, &progress));
+    progress.close();
     let duration_ms = u64::try_from(elapsed(began, SystemClock.now()).as_millis()).unwrap_or(u64::MAX);
     let interrupted = cancel.is_cancelled();
-    let scenarios = results(&outcome.usable, &suite_run, &out);
+    // Nothing is left to end, so from here on the listener ends the program itself.
+    cancel.cancel();
+    let scenarios = results(args, &outcome.usable, &suite_run, &out);
     let result = RunResult {
         version: 1,
         started_at: began.to_string(),
@@ -179,8 +203,10 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
         repeats: suite_run.result.repeats.clone(),
         scenarios,
     };
-    print(args, &result, &suite_run, &out);
-    write_results(args, &result, &out)?;
+    // What a run came to is kept before anything waits for a reader.
+    let written = write_results(args, &result, &out);
+    print(args, &result, &suite_run, &out)?;
+    written?;
     Ok(if interrupted {
         exit::interrupted()
     } else if suite_run.result.passed() {
@@ -218,10 +244,14 @@ fn makers(args: &RunArgs, loaded: &[Loaded], variables: &Variables) -> Result<Ve
     Ok(makers)
 }
 
-/// Runs the scenarios; Ctrl-C ends those that run and starts no more.
-async fn play(args: &RunArgs, makers: Vec<CaseMaker>, out: &OutFolder, cancel: &Cancel) -> SuiteRun {
-    let total = makers.len() as u64 * u64::from(args.repeat);
-    let progress = Progress::new(args.quiet, total);
+/// Runs the scenarios.
+async fn play(
+    args: &RunArgs,
+    makers: Vec<CaseMaker>,
+    out: &OutFolder,
+    cancel: &Cancel,
+    progress: &Progress,
+) -> SuiteRun {
     let mut suite = Suite::new(makers).seed(args.seed).repeat(args.repeat).cancel(cancel.clone());
     if let Some(jobs) = args.jobs {
         suite = suite.jobs(jobs as usize);
@@ -242,29 +272,13 @@ async fn play(args: &RunArgs, makers: Vec<CaseMaker>, out: &OutFolder, cancel: &
     let shown = progress.clone();
     let suite = suite.observe(move |event| match event {
         SuiteEvent::Started { index, name, repeat } => shown.started((index, repeat), &name),
-        SuiteEvent::Finished { index, run } => shown.finished((index, run.result.repeat), &run.result),
+        SuiteEvent::Finished { index, run } => shown.finished((index, run.result.repeat), &run),
         _ => {}
     });
-    let interrupt = async {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            cancel.cancel();
-        }
-        // A second one does not wait for anything.
-        if tokio::signal::ctrl_c().await.is_ok() {
-            #[expect(clippy::exit, reason = "who presses Ctrl-C twice wants it now")]
-            std::process::exit(130);
-        }
-        std::future::pending::<()>().await;
-    };
-    let run = tokio::select! {
-        run = suite.run() => run,
-        () = interrupt => unreachable!("it waits for ever"),
-    };
-    progress.close();
-    run
+    suite.run().await
 }
 
-fn results(loaded: &[Loaded], run: &SuiteRun, out: &OutFolder) -> Vec<ScenarioResult> {
+fn results(args: &RunArgs, loaded: &[Loaded], run: &SuiteRun, out: &OutFolder) -> Vec<ScenarioResult> {
     let stems = out.stems();
     run.runs
         .iter()
@@ -272,6 +286,13 @@ fn results(loaded: &[Loaded], run: &SuiteRun, out: &OutFolder) -> Vec<ScenarioRe
         .map(|(case, place)| {
             let Loaded { path, scenario } = &loaded[*place];
             let mut result = ScenarioResult::new(scenario, &path.display().to_string(), case);
+            match (result.terminated_by.as_deref(), args.timeout) {
+                (Some("the time limit of the run was reached"), Some(limit)) => {
+                    result.terminated_by = Some(format!("`--timeout` of {limit:?} was reached"));
+                }
+                (Some("cancelled"), _) => result.terminated_by = Some("it was interrupted".to_owned()),
+                _ => {}
+            }
             let stem = stems.stem(*place, &scenario.name, case.result.repeat);
             let parts = case.ledgers().map(|ledger| journal::ledger_path(&stem, ledger.part()));
             result.ledgers =
@@ -281,14 +302,14 @@ fn results(loaded: &[Loaded], run: &SuiteRun, out: &OutFolder) -> Vec<ScenarioRe
         .collect()
 }
 
-fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, out: &OutFolder) {
+fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, out: &OutFolder) -> Result<(), String> {
     let detail = match (args.quiet, args.verbose) {
         (true, _) => Detail::Quiet,
         (_, true) => Detail::Verbose,
         _ => Detail::Normal,
     };
     // Standard output is data: when the JSON goes there, nothing else does.
-    let json_to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    let json_to_stdout = args.json_to_stdout();
     let write = if json_to_stdout { output::message } else { output::data };
     let colour = if json_to_stdout {
         args.selection.color.for_stream(&std::io::stderr())
@@ -298,14 +319,22 @@ fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, out: &OutFolder) {
     let printer = Printer { detail, colour };
     for (scenario, case) in result.scenarios.iter().zip(&run.runs) {
         let text = printer.scenario(scenario, &case.main, &again(args, scenario));
-        if !text.is_empty() {
-            write(text.trim_end());
+        if let Some(text) = text.strip_suffix('\n') {
+            write(text);
         }
     }
     write(&printer.summary(&result.summary, &result.repeats, result.duration_ms));
+    if json_to_stdout {
+        output::data(&json(result)?);
+    }
     if !args.quiet {
         output::message(&format!("results and ledgers: {}", out.folder.display()));
     }
+    Ok(())
+}
+
+fn json(result: &RunResult) -> Result<String, String> {
+    serde_json::to_string_pretty(result).map_err(|error| format!("the results cannot be written: {error}"))
 }
 
 /// The command that repeats just this run.
@@ -322,6 +351,7 @@ fn again(args: &RunArgs, result: &ScenarioResult) -> String {
     for (flag, path) in files {
         words.extend(path.as_ref().map(|path| format!("{flag} {}", quoted(&path.display().to_string()))));
     }
+    words.extend(args.timeout.map(|limit| format!("--timeout {}ms", limit.as_millis())));
     for (role, spec) in &args.selection.models {
         words.push(format!("--model {}", quoted(&format!("{role}={spec}"))));
     }
@@ -339,12 +369,10 @@ pub(crate) fn quoted(word: &str) -> String {
 }
 
 fn write_results(args: &RunArgs, result: &RunResult, out: &OutFolder) -> Result<(), String> {
-    let json = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
+    let json = format!("{}\n", json(result)?);
     write_file(&out.folder.join("result.json"), &json)?;
-    match args.json.as_deref() {
-        Some(path) if path == Path::new("-") => output::data(&json),
-        Some(path) => write_file(path, &json)?,
-        None => {}
+    if let Some(path) = args.json_file() {
+        write_file(path, &json)?;
     }
     if let Some(path) = &args.junit {
         write_file(path, &junit::report(&result.scenarios)?)?;
@@ -352,66 +380,19 @@ fn write_results(args: &RunArgs, result: &RunResult, out: &OutFolder) -> Result<
     Ok(())
 }
 
+/// Makes sure that a file can be written, before a long run has come to something that it should hold.
+fn writable(path: &Path) -> Result<(), String> {
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    let opened = made.and_then(|()| fs::OpenOptions::new().create(true).append(true).open(path));
+    opened.map(drop).map_err(|error| cannot_write(path, &error))
+}
+
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("cannot write `{}`: {error}", path.display());
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(failed)?;
-    }
-    fs::write(path, text).map_err(failed)
+    fs::write(path, text).map_err(|error| cannot_write(path, &error))
 }
 
-/// The folder that keeps what a run leaves.
-struct OutFolder {
-    folder: PathBuf,
-}
-
-/// Names the ledgers of runs.
-#[derive(Clone)]
-struct Stems {
-    folder: PathBuf,
-}
-
-impl OutFolder {
-    fn new(given: Option<&Path>) -> Result<Self, String> {
-        let folder = match given {
-            Some(folder) => folder.to_owned(),
-            None => {
-                let runs = Path::new(".rehearsal").join("runs");
-                let now = SystemClock.now().strftime("%Y-%m-%dT%H-%M-%S%.3f").to_string();
-                runs.join(now)
-            }
-        };
-        let failed = |error: std::io::Error| {
-            format!(
-                "cannot make the folder `{}` for results: {error}\n\nhint: `--out DIR` names another",
-                folder.display()
-            )
-        };
-        let ledgers = folder.join("ledgers");
-        if given.is_some() && ledgers.exists() {
-            // A ledger is only ever appended to, so those of an earlier run must not be in the way.
-            fs::remove_dir_all(&ledgers).map_err(failed)?;
-        }
-        fs::create_dir_all(&ledgers).map_err(failed)?;
-        Ok(Self { folder })
-    }
-
-    fn stems(&self) -> Stems {
-        Stems { folder: self.folder.join("ledgers") }
-    }
-}
-
-impl Stems {
-    fn stem(&self, index: usize, name: &str, repeat: u32) -> PathBuf {
-        let words: Vec<String> = name
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(str::to_lowercase)
-            .collect();
-        let slug: String = words.join("-").chars().take(60).collect();
-        let repeat = if repeat == 0 { String::new() } else { format!("-{}", repeat + 1) };
-        self.folder.join(format!("{:03}-{slug}{repeat}", index + 1))
-    }
+fn cannot_write(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot write `{}`: {error}", path.display())
 }
 
 #[cfg(test)]

@@ -74,7 +74,8 @@ pub(super) async fn run(place: &Place, command: &Command) -> Result<Execution, E
     let (stdout, stdout_omitted) = stdout.text();
     let (stderr, stderr_omitted) = stderr.text();
     Ok(Execution {
-        exit_code: status.and_then(|status| status.code()),
+        // What a process that was told to end makes of that is not how it ended.
+        exit_code: status.and_then(|status| status.code()).filter(|_| !timed_out),
         signal: status.and_then(|status| status.signal()),
         stdout,
         stderr,

@@ -12,6 +12,10 @@ const NAMED: usize = 10;
 
 pub(super) fn file_exists(scene: &Scene<'_>, path: &str) -> MetricResult {
     match find_file(scene, path) {
+        Ok(Value::Object(kind)) if kind.contains_key("link") || kind.contains_key("special") => {
+            let kind = Value::Object(kind.clone());
+            MetricResult::unscored(format!("{path} is there, but it is no file of its own: {kind}"))
+        }
         Ok(_) => MetricResult::from_pass(true).because_of(format!("{path} is there"), scene.end_seq()),
         Err(result) => result,
     }

@@ -114,6 +114,11 @@ pub(super) fn conclude(
         if let Some(number) = missing {
             return Err(unusable(&format!("it says nothing of turn {number}"), answer));
         }
+        if let Some(number) =
+            numbers.iter().find(|number| given.turns.iter().filter(|turn| turn.turn == **number).count() > 1)
+        {
+            return Err(unusable(&format!("it says two things of turn {number}"), answer));
+        }
         let turns: Vec<&Opinion> = numbers.iter().filter_map(of).collect();
         let kept = turns.iter().filter(|turn| turn.remembered).count();
         shares.extend(share_of(kept, turns.len()));

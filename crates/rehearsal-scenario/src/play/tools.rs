@@ -23,6 +23,9 @@ const TOOL_TIMEOUT: Duration = Duration::from_mins(1);
 /// The most that is read of an HTTP tool's answer.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
+/// Shorter words of header values are not looked for in answers, which may well contain them.
+const SHORTEST_SECRET: usize = 8;
+
 /// Where programs of a scenario run: in the folder of its file, knowing the folder of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Workplace {
@@ -86,11 +89,22 @@ pub(crate) fn real(
             let client = crate::remote::build_client(&url).map_err(|error| error.to_string())?;
             let method = method.parse().map_err(|_| format!("`{method}` is no HTTP method"))?;
             let mut request = client.request(method, url);
+            let mut secrets = Vec::new();
             for (name, value) in headers {
-                request = request.header(name, filled(value, variable)?);
+                let value = filled(value, variable)?;
+                if reqwest::header::HeaderValue::from_str(&value).is_err() {
+                    return Err(format!(
+                        "the header `{name}` of tool `{}` cannot have this value",
+                        tool.name
+                    ));
+                }
+                secrets.extend(
+                    value.split_whitespace().filter(|word| word.len() >= SHORTEST_SECRET).map(str::to_owned),
+                );
+                request = request.header(name, value);
             }
-            let request = Arc::new(request);
-            let run = move |args: Value, _| call_http(request.try_clone(), args).boxed();
+            let (request, secrets) = (Arc::new(request), Arc::new(secrets));
+            let run = move |args: Value, _| call_http(request.try_clone(), secrets.clone(), args).boxed();
             Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
         }
         _ => Ok(None),
@@ -127,6 +141,9 @@ async fn run_command(command: CommandLine, place: Workplace, args: Value) -> Res
     if run.exit_code != Some(0) || run.timed_out {
         return Err(failed(describe(&run)));
     }
+    if run.stdout_omitted > 0 {
+        return Err(failed(format!("its result is {} bytes longer than what is kept", run.stdout_omitted)));
+    }
     Ok(ToolOutput::new(json_or_text(&run.stdout)))
 }
 
@@ -135,7 +152,11 @@ fn json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.trim_end()))
 }
 
-async fn call_http(request: Option<reqwest::RequestBuilder>, args: Value) -> Result<ToolOutput, ToolError> {
+async fn call_http(
+    request: Option<reqwest::RequestBuilder>,
+    secrets: Arc<Vec<String>>,
+    args: Value,
+) -> Result<ToolOutput, ToolError> {
     let failed = |why: String| ToolError::new("HttpFailed", why);
     let request = request.ok_or_else(|| failed("the request cannot be made twice".to_owned()))?;
     let request =
@@ -149,7 +170,10 @@ async fn call_http(request: Option<reqwest::RequestBuilder>, args: Value) -> Res
             return Err(failed(format!("its answer has more than {MAX_ANSWER} bytes")));
         }
     }
-    let text = String::from_utf8_lossy(&body);
+    // A server may send back what it was sent.
+    let text = secrets
+        .iter()
+        .fold(String::from_utf8_lossy(&body).into_owned(), |text, secret| text.replace(secret, "[hidden]"));
     if !status.is_success() {
         let start: String = text.chars().take(500).collect();
         return Err(failed(format!("it answered HTTP {}: {start}", status.as_u16())));

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use rehearsal_agent::Journal;
 use rehearsal_core::{Event, EventBody, SessionId, SessionPart};
+use rehearsal_sim::CaseRun;
 
 /// What a run did so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,6 +18,30 @@ pub(super) struct Counts {
     pub(super) turns: u64,
     /// Tokens of all models, read and written.
     pub(super) tokens: u64,
+}
+
+impl Counts {
+    /// What a run did that is over.
+    pub(super) fn of(run: &CaseRun) -> Self {
+        let mut counts = Self::default();
+        for ledger in run.ledgers() {
+            counts.add(ledger.part(), ledger.events());
+        }
+        counts
+    }
+
+    fn add(&mut self, part: SessionPart, events: &[Arc<Event>]) {
+        for event in events {
+            match &event.body {
+                EventBody::UserMessage { .. } if part == SessionPart::Main => self.turns += 1,
+                EventBody::ModelResponse(response) => {
+                    let usage = response.usage.unwrap_or_default();
+                    self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 /// Writes the events of a run into a file for each session, and counts them.
@@ -67,16 +92,7 @@ impl RunJournal {
 
     fn count(&self, part: SessionPart, events: &[Arc<Event>]) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        for event in events {
-            match &event.body {
-                EventBody::UserMessage { .. } if part == SessionPart::Main => counts.turns += 1,
-                EventBody::ModelResponse(response) => {
-                    let usage = response.usage.unwrap_or_default();
-                    counts.tokens = counts.tokens.saturating_add(usage.input).saturating_add(usage.output);
-                }
-                _ => {}
-            }
-        }
+        counts.add(part, events);
         (self.tell)(*counts);
     }
 }

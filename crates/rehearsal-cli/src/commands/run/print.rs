@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
-use rehearsal_core::{Ledger, MetricStatus, RepeatStatistics, Summary, Verdict, transcript};
+use rehearsal_core::{
+    Failure, Ledger, LineKind, MetricStatus, Phase, RepeatStatistics, Summary, Verdict, transcript,
+};
 use rehearsal_scenario::{EvaluationResult, ScenarioResult, StepResult, StepStatus};
 
 use super::progress::{seconds, word};
+use crate::output::{one_line, visible};
 
 /// How much is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +27,9 @@ pub(crate) struct Printer {
     pub(crate) detail: Detail,
     pub(crate) colour: bool,
 }
+
+/// What stands before all but the first line of a scenario.
+const MARGIN: &str = "         ";
 
 /// How much of a message of the transcript is shown unless everything is.
 const LINE_LENGTH: usize = 300;
@@ -48,68 +54,76 @@ impl Printer {
         if passed && self.detail == Detail::Quiet {
             return String::new();
         }
+        let whole = !passed || self.detail == Detail::Verbose;
         let mut text = String::new();
         let repeat = if result.repeat == 0 { String::new() } else { format!(" #{}", result.repeat + 1) };
-        let took = seconds(result.duration_ms);
         let _ = writeln!(
             text,
             "{} {}{repeat}  {}",
             self.verdict(result.verdict),
-            self.paint("1", &result.name),
-            self.paint("2", &took)
+            self.paint("1", &one_line(&result.name)),
+            self.paint("2", &seconds(result.duration_ms))
         );
-        let whole = !passed || self.detail == Detail::Verbose;
         if whole {
-            let _ = writeln!(text, "         {}", result.file);
+            let _ = writeln!(text, "{MARGIN}{}", one_line(&result.file));
         }
         for step in &result.steps {
             self.step(&mut text, step, whole);
         }
-        if let Some(error) = &result.error {
-            let _ = writeln!(
-                text,
-                "         {} ({}): {}",
-                self.paint("31", "error"),
-                error.phase,
-                indented(&error.message, 11)
-            );
-        }
-        if let Some(limit) = &result.terminated_by
-            && result.verdict == Verdict::Terminated
-        {
-            let _ = writeln!(text, "         stopped: {limit}");
-        }
-        if result.verdict == Verdict::Unjudged {
-            let _ = writeln!(text, "         nothing was asked of it: add `evaluations` to a step");
-        }
-        if whole && !result.mocks.unused.is_empty() {
-            let _ =
-                writeln!(text, "         mocks that answered nothing: {}", result.mocks.unused.join(", "));
-        }
-        if self.detail == Detail::Verbose {
-            for answer in &result.mocks.answered {
-                let failed = if answer.failed { ", with an error" } else { "" };
-                let _ = writeln!(
-                    text,
-                    "         #{} {} was answered by {}{failed}",
-                    answer.event, answer.tool, answer.by
-                );
-            }
-        }
+        self.reasons(&mut text, result);
         if whole {
-            self.transcript(&mut text, main, &pointed_at(result));
+            self.mocks(&mut text, result);
+            self.transcript(&mut text, result, main);
         }
         if !passed {
-            let _ = writeln!(text, "         {} {again}", self.paint("2", "again:"));
+            let _ = writeln!(text, "{MARGIN}{} {again}", self.paint("2", "again:"));
+        }
+        if whole {
+            text.push('\n');
         }
         text
     }
 
+    /// Why a scenario came to what it came to, beside its evaluations.
+    fn reasons(self, text: &mut String, result: &ScenarioResult) {
+        // What could not be decided stands with its evaluation already.
+        let told = |error: &Failure| {
+            let mut undecided = result.evaluations().filter(|(_, one)| one.status == MetricStatus::Error);
+            error.phase == Phase::Metric && undecided.any(|(_, one)| error.message.contains(&one.message))
+        };
+        if let Some(error) = result.error.as_ref().filter(|error| !told(error)) {
+            let message = indented(&error.message, MARGIN.len() + 2);
+            let _ = writeln!(text, "{MARGIN}{} ({}): {message}", self.paint("31", "error"), error.phase);
+        }
+        if let Some(limit) = &result.terminated_by
+            && result.verdict == Verdict::Terminated
+        {
+            let _ = writeln!(text, "{MARGIN}{}: {limit}", self.paint("33", "stopped"));
+        }
+        if result.verdict == Verdict::Unjudged {
+            let _ = writeln!(text, "{MARGIN}nothing was asked of it: add `evaluations` to a step");
+        }
+    }
+
+    fn mocks(self, text: &mut String, result: &ScenarioResult) {
+        if !result.mocks.unused.is_empty() {
+            let unused = one_line(&result.mocks.unused.join(", "));
+            let _ = writeln!(text, "{MARGIN}mocks that answered nothing: {unused}");
+        }
+        if self.detail == Detail::Verbose {
+            for answer in &result.mocks.answered {
+                let failed = if answer.failed { ", with an error" } else { "" };
+                let (tool, by) = (one_line(&answer.tool), one_line(&answer.by));
+                let _ = writeln!(text, "{MARGIN}{tool} was answered by {by}{failed} [#{}]", answer.event);
+            }
+        }
+    }
+
     fn step(self, text: &mut String, step: &StepResult, whole: bool) {
-        let name = step
-            .name
-            .as_ref()
-            .map_or_else(|| format!("step {}", step.step), |name| format!("step {}: {name}", step.step));
+        let name = step.name.as_ref().map_or_else(
+            || format!("step {}", step.step),
+            |name| format!("step {} ({})", step.step, one_line(name)),
+        );
         let evaluations = || {
             let conversation = step.conversation.iter();
             let turns =
@@ -124,27 +138,26 @@ impl Printer {
                 StepStatus::Skipped => self.paint("33", step.note.as_deref().unwrap_or("skipped")),
                 StepStatus::Unjudged => self.paint("33", "has no evaluations"),
             };
-            let _ = writeln!(text, "         {name}: {state}");
+            let _ = writeln!(text, "{MARGIN}{name}: {state}");
             for evaluation in evaluations() {
-                if !evaluation.success || self.detail == Detail::Verbose {
+                // What a step asks for that did not come to its end is not worth a line each.
+                let asked = step.status != StepStatus::Errored || !evaluation.evidence.is_empty();
+                if self.detail == Detail::Verbose || (asked && !evaluation.success) {
                     self.evaluation(text, evaluation);
                 }
             }
         } else if step.status == StepStatus::Unjudged {
-            let _ = writeln!(text, "         {name} has no evaluations");
+            let _ = writeln!(text, "{MARGIN}{}", self.paint("33", &format!("{name} has no evaluations")));
         }
         if let Some(talk) = &step.conversation {
             let turns = talk.turns.len();
             let why = match (&talk.termination_reason, &talk.termination_detail) {
-                (Some(reason), Some(detail)) => format!("ended by {reason}: {detail}"),
+                (Some(reason), Some(detail)) => format!("ended by {reason}: {}", one_line(detail)),
                 _ => "did not come to its end".to_owned(),
             };
             let plural = if turns == 1 { "" } else { "s" };
-            let _ = writeln!(
-                text,
-                "         {}",
-                self.paint("2", &format!("conversation of {turns} turn{plural}, {why}"))
-            );
+            let line = format!("conversation of {turns} turn{plural}, {why}");
+            let _ = writeln!(text, "{MARGIN}{}", self.paint("2", &line));
         }
     }
 
@@ -152,38 +165,49 @@ impl Printer {
         let (mark, code) = match evaluation.status {
             MetricStatus::Passed => ("passed", "32"),
             MetricStatus::Failed => ("failed", "31"),
-            MetricStatus::Error | MetricStatus::Unscored => ("could not be decided", "33"),
+            MetricStatus::Error | MetricStatus::Unscored => ("undecided", "33"),
         };
         let score = evaluation.score.map(|score| format!(" (score {score:.2})")).unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "           {} {}{score}, line {}",
-            self.paint(code, mark),
-            evaluation.name,
-            evaluation.line
-        );
+        let (mark, name) = (self.paint(code, mark), one_line(&label(&evaluation.name)));
+        let _ = writeln!(text, "{MARGIN}  {mark} {name}{score}, line {}", evaluation.line);
+        let indent = MARGIN.len() + 4;
+        let margin = " ".repeat(indent);
         if let Some(why) = &evaluation.description {
-            let _ = writeln!(text, "             asked because: {}", indented(why, 13));
+            let _ = writeln!(text, "{margin}asked because: {}", indented(why, indent));
+        }
+        if evaluation.evidence.is_empty() {
+            let _ = writeln!(text, "{margin}{}", indented(&evaluation.message, indent));
         }
         for evidence in &evaluation.evidence {
             let events: Vec<String> = evidence.events.iter().map(|event| format!("#{event}")).collect();
             let events = if events.is_empty() { String::new() } else { format!(" [{}]", events.join(" ")) };
-            let _ =
-                writeln!(text, "             {}{}", indented(&evidence.text, 13), self.paint("2", &events));
+            let (why, events) = (indented(&evidence.text, indent), self.paint("2", &events));
+            let _ = writeln!(text, "{margin}{why}{events}");
         }
     }
 
-    fn transcript(self, text: &mut String, main: &Ledger, marked: &[u64]) {
+    fn transcript(self, text: &mut String, result: &ScenarioResult, main: &Ledger) {
         let lines = transcript(main.events());
         if lines.is_empty() {
             return;
         }
-        let _ = writeln!(text, "         transcript:");
+        let marked = pointed_at(result);
+        let _ = writeln!(text, "{MARGIN}transcript:");
         for line in lines {
-            let mark = if marked.contains(&line.seq) { self.paint("31", ">") } else { " ".to_owned() };
+            // The error stands above already, with all that there is to say about it.
+            let told = match (&line.kind, &result.error) {
+                (LineKind::Error(message), Some(error)) => *message == error.message,
+                _ => false,
+            };
             let said = line.to_string();
-            let said = if self.detail == Detail::Verbose { said } else { shortened(&said) };
-            let _ = writeln!(text, "         {mark}{:>4}  {}", line.seq, indented(&said, 16));
+            let said = match said.lines().next() {
+                Some(first) if told => first.to_owned(),
+                _ if self.detail == Detail::Verbose => said,
+                _ => shortened(&said),
+            };
+            let mark =
+                if told || marked.contains(&line.seq) { self.paint("31", ">") } else { " ".to_owned() };
+            let _ = writeln!(text, "{MARGIN}{mark}{:>4}  {}", line.seq, indented(&said, MARGIN.len() + 7));
         }
     }
 
@@ -195,7 +219,7 @@ impl Printer {
             let _ = writeln!(
                 text,
                 "{}: {} of {} passed (95 % interval {:.0} to {:.0} %)",
-                repeat.name,
+                one_line(&repeat.name),
                 repeat.passed,
                 repeat.runs,
                 low * 100.0,
@@ -234,22 +258,51 @@ fn pointed_at(result: &ScenarioResult) -> Vec<u64> {
         .collect()
 }
 
-fn indented(text: &str, width: usize) -> String {
-    let mut lines = text.trim_end().lines();
-    let mut text = lines.next().unwrap_or_default().to_owned();
-    for line in lines {
-        text.push('\n');
-        if !line.is_empty() {
-            text.push_str(&" ".repeat(width));
-            text.push_str(line);
-        }
+/// A name without the number of the step it stands under, and with its turn in words.
+fn label(name: &str) -> String {
+    let Some((place, what)) = name.split_once(": ") else { return name.to_owned() };
+    match (place.split_once('.'), place.ends_with(" final")) {
+        (Some((_, turn)), _) => format!("turn {turn}: {what}"),
+        (None, true) => format!("at the end: {what}"),
+        (None, false) => what.to_owned(),
     }
-    text
+}
+
+/// A text whose further lines begin as far in as the first.
+fn indented(text: &str, width: usize) -> String {
+    let mut indented = String::new();
+    for (number, line) in visible(text.trim_end()).lines().enumerate() {
+        if number > 0 {
+            indented.push('\n');
+        }
+        if number > 0 && !line.is_empty() {
+            indented.push_str(&" ".repeat(width));
+        }
+        indented.push_str(line);
+    }
+    indented
 }
 
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(LINE_LENGTH) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_indented_but_not_empty_ones() {
+        assert_eq!(indented("a\n\n\nb\n", 2), "a\n\n\n  b");
+    }
+
+    #[test]
+    fn names_say_what_their_step_does_not() {
+        assert_eq!(label("1: string_contains \"a: b\""), "string_contains \"a: b\"");
+        assert_eq!(label("2.3: regex_match x"), "turn 3: regex_match x");
+        assert_eq!(label("2 final: conversation_length"), "at the end: conversation_length");
     }
 }

@@ -1,13 +1,15 @@
 //! What is shown while scenarios run.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::{IsTerminal, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rehearsal_core::{CaseResult, Verdict};
+use rehearsal_core::Verdict;
+use rehearsal_sim::CaseRun;
 
+use super::interrupt::Signal;
 use super::journal::Counts;
 use crate::output;
 
@@ -25,7 +27,22 @@ pub(super) enum Progress {
 pub(super) struct Live {
     all: MultiProgress,
     total: ProgressBar,
-    running: Mutex<BTreeMap<(usize, u32), ProgressBar>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    running: BTreeMap<Key, (String, ProgressBar)>,
+    not_passed: u64,
+}
+
+/// The place of a scenario, and which repeat of it.
+type Key = (usize, u32);
+
+impl Live {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Progress {
@@ -34,66 +51,88 @@ impl Progress {
             return Self::Quiet;
         }
         let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
-        if in_ci || !std::io::stderr().is_terminal() {
+        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        if in_ci || dumb || !std::io::stderr().is_terminal() {
             return Self::Plain;
         }
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         let bar = all.add(ProgressBar::new(total));
-        bar.set_style(style("{pos}/{len} {wide_bar} {elapsed}"));
+        bar.set_style(style("  {elapsed:>4}  {pos} of {len} done{msg}"));
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self::Live(Arc::new(Live { all, total: bar, running: Mutex::default() }))
+        Self::Live(Arc::new(Live { all, total: bar, state: Mutex::default() }))
     }
 
-    pub(super) fn started(&self, key: (usize, u32), name: &str) {
+    pub(super) fn started(&self, key: Key, name: &str) {
+        let name = format!("{}{}", output::one_line(name), nth(key.1));
         match self {
             Self::Quiet => {}
-            Self::Plain => output::message(&format!("start   {name}{}", nth(key.1))),
+            Self::Plain => output::message(&format!("{:<8} {name}", "start")),
             Self::Live(live) => {
-                let mut running = live.running.lock().unwrap_or_else(PoisonError::into_inner);
-                if running.len() < MAX_SHOWN {
+                let mut state = live.state();
+                if state.running.len() < MAX_SHOWN {
                     let bar = live.all.insert_before(&live.total, ProgressBar::new_spinner());
-                    bar.set_style(style("{spinner} {prefix}  {elapsed}  {msg}"));
-                    bar.set_prefix(format!("{name}{}", nth(key.1)));
+                    bar.set_style(style("{spinner} {elapsed:>4}  {wide_msg}"));
+                    bar.set_message(name.clone());
                     bar.enable_steady_tick(Duration::from_millis(200));
-                    running.insert(key, bar);
+                    state.running.insert(key, (name, bar));
                 }
             }
         }
     }
 
-    pub(super) fn counted(&self, key: (usize, u32), counts: Counts) {
+    pub(super) fn counted(&self, key: Key, counts: Counts) {
         if let Self::Live(live) = self
-            && let Some(bar) = live.running.lock().unwrap_or_else(PoisonError::into_inner).get(&key)
+            && let Some((name, bar)) = live.state().running.get(&key)
         {
-            bar.set_message(described(counts.turns, counts.tokens));
+            bar.set_message(format!("{name}{}", described(counts)));
         }
     }
 
-    pub(super) fn finished(&self, key: (usize, u32), result: &CaseResult) {
+    pub(super) fn finished(&self, key: Key, run: &CaseRun) {
+        let result = &run.result;
         match self {
             Self::Quiet => {}
             Self::Plain => {
-                let tokens = tokens(result);
-                let (name, nth, verdict) = (&result.name, nth(key.1), word(result.status));
-                let took = seconds(result.duration_ms);
-                output::message(&format!(
-                    "{verdict:<7} {name}{nth}  {took}  {}",
-                    described(result.turns + 1, tokens)
-                ));
+                let (name, nth, verdict) = (output::one_line(&result.name), nth(key.1), word(result.status));
+                let (took, counts) = (seconds(result.duration_ms), described(Counts::of(run)));
+                output::message(&format!("{verdict:<8} {name}{nth}  {took}{counts}"));
             }
             Self::Live(live) => {
-                let bar = live.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-                if let Some(bar) = bar {
+                let mut state = live.state();
+                if let Some((_, bar)) = state.running.remove(&key) {
                     bar.finish_and_clear();
+                }
+                if result.status != Verdict::Passed {
+                    state.not_passed += 1;
+                    live.total.set_message(format!(", {} did not pass", state.not_passed));
                 }
                 live.total.inc(1);
             }
         }
     }
 
+    /// Says that somebody wants it to end.
+    pub(super) fn interrupted(&self, signal: Signal) {
+        const WORDS: &str = "interrupted: ending what runs; once more ends at once";
+        match self {
+            Self::Live(live) => {
+                if signal == Signal::Interrupt {
+                    // The cursor waits at the right edge, so the terminal's `^C` has gone to a line of its own, which
+                    // those that change do not know of.
+                    drop(write!(std::io::stderr(), "\r\x1b[2K\x1b[1A"));
+                }
+                live.total.set_message(format!("  {WORDS}"));
+            }
+            Self::Quiet | Self::Plain => output::message(WORDS),
+        }
+    }
+
     /// Takes away what changes, so that what is printed next stands by itself.
     pub(super) fn close(&self) {
         if let Self::Live(live) = self {
+            for (_, bar) in std::mem::take(&mut live.state().running).into_values() {
+                bar.finish_and_clear();
+            }
             live.total.finish_and_clear();
             drop(live.all.clear());
         }
@@ -108,19 +147,14 @@ fn nth(repeat: u32) -> String {
     if repeat == 0 { String::new() } else { format!(" #{}", repeat + 1) }
 }
 
-fn described(turns: u64, tokens: u64) -> String {
-    let turns = if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
-    if tokens == 0 { turns } else { format!("{turns}  {tokens} tokens") }
-}
-
-/// All tokens of a run, read and written, as far as providers said.
-pub(super) fn tokens(result: &CaseResult) -> u64 {
-    let usage = result.token_usage;
-    let parts = [usage.agent, usage.user, usage.judge];
-    parts
-        .into_iter()
-        .flatten()
-        .fold(0, |sum: u64, usage| sum.saturating_add(usage.input).saturating_add(usage.output))
+/// What a run did, behind its name; nothing for what there was none of.
+fn described(counts: Counts) -> String {
+    let part = |count: u64, what: &str| match count {
+        0 => String::new(),
+        1 => format!("  1 {what}"),
+        many => format!("  {many} {what}s"),
+    };
+    part(counts.turns, "turn") + &part(counts.tokens, "token")
 }
 
 pub(super) fn word(verdict: Verdict) -> &'static str {
