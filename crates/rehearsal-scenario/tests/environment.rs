@@ -872,3 +872,19 @@ mod talking {
         });
     }
 }
+
+mod ends {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_command_that_was_ended_has_no_exit_code_of_its_own() {
+        let environment = LocalEnvironment::new(LocalOptions::default()).unwrap();
+        let command = Command {
+            timeout: std::time::Duration::from_millis(300),
+            ..Command::new(Program::Shell("trap 'exit 0' TERM; sleep 300 & wait".to_owned()))
+        };
+        let run = environment.run(&command).await.unwrap();
+        assert!(run.timed_out);
+        assert_eq!(run.exit_code, None);
+    }
+}

@@ -410,3 +410,31 @@ fn plugins_of_an_agent_that_takes_none_are_told() {
     // It is a warning: the scenario can be run.
     scenario(text);
 }
+
+#[test]
+fn evaluations_of_tools_that_nobody_could_call_are_problems() {
+    let inline = "agent: {instructions: Help., tools: [{name: delete_account}]}
+models: {agent: {script: [hi]}}
+run:
+  - input: go
+    evaluations: [{type: tool_not_called, tool: delete_acount}]
+";
+    let told = problems(inline);
+    assert!(
+        told.contains("no tool `delete_acount`") && told.contains("did you mean `delete_account`?"),
+        "{told}"
+    );
+    for check in
+        ["tool_not_called, tool: pay", "step_count, max_steps: 0", "trajectory_contains_action, action: PAY"]
+    {
+        let remote = format!(
+            "agent: {{http: {{url: 'http://127.0.0.1:9/', response: reply}}}}
+run:
+  - input: go
+    evaluations: [{{type: {check}}}]
+"
+        );
+        let found = problems(&remote);
+        assert!(found.contains("never reach us"), "{check}: {found}");
+    }
+}

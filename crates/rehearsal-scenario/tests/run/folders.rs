@@ -195,3 +195,42 @@ async fn a_folder_that_its_own_code_removes_is_an_error_that_says_so() {
     played.came_to(Verdict::Error);
     assert!(played.error().contains("is gone"), "{}", played.error());
 }
+
+#[tokio::test]
+async fn what_an_evaluations_command_leaves_is_not_the_steps_doing() {
+    let text = "run:
+  - lang: sh
+    code: echo hello
+    evaluations:
+      - {type: command_exit_code_is, command: 'echo Total > report.md', expected_code: 0}
+      - {type: file_exists, path: report.md}
+";
+    let played = play(text).await;
+    played.came_to(Verdict::Failed);
+    let evaluations = &played.step(1).evaluations;
+    assert_eq!((evaluations[0].success, evaluations[1].success), (true, false));
+}
+
+#[tokio::test]
+async fn a_link_is_no_file_that_exists() {
+    let text = "run:
+  - lang: sh
+    code: ln -s nowhere report.md; mkfifo pipe
+    evaluations: [{type: file_exists, path: report.md}, {type: file_exists, path: pipe}]
+";
+    let played = play(text).await;
+    played.came_to(Verdict::Error);
+    assert!(played.step(1).evaluations.iter().all(|evaluation| !evaluation.success));
+}
+
+#[tokio::test]
+async fn output_that_was_not_kept_whole_is_not_evaluated() {
+    let text = "run:
+  - lang: sh
+    code: yes fine | head -c 3000000; echo ERROR
+    evaluations: [{type: regex_match, pattern: '^(?![^]*ERROR)'}]
+";
+    let played = play(text).await;
+    played.came_to(Verdict::Error);
+    assert!(played.error().contains("more than are kept"), "{}", played.error());
+}
