@@ -343,8 +343,11 @@ impl<'n> Fields<'n> {
     /// Reports the keys that nobody asked for, and those without a value.
     pub(crate) fn finish(self, reader: &mut Reader<'_>) {
         self.report_empty(reader);
+        // Why something is there may be said anywhere.
+        let says_why =
+            |entry: &Entry| entry.key == "description" && matches!(entry.value.value, NodeValue::Text(_));
         let unread = self.entries.iter().zip(&self.read).filter(|(_, read)| !**read).map(|(entry, _)| entry);
-        for (count, entry) in unread.enumerate() {
+        for (count, entry) in unread.filter(|entry| !says_why(entry)).enumerate() {
             let message = format!("{} has no key `{}`", self.what, entry.key);
             let problem = Problem::error("unknown-key", entry.key_span.clone(), message);
             if count >= MAX_HELPED {

@@ -163,8 +163,9 @@ fn any_map(description: &str) -> Value {
 
 /// A map with these keys and no others.
 fn map<const N: usize>(description: &str, required: &[&str], properties: [(&str, Value); N]) -> Value {
-    let properties: Map<String, Value> =
+    let mut properties: Map<String, Value> =
         properties.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect();
+    properties.entry("description").or_insert_with(|| text("Why it is there, for readers of the file."));
     let mut schema = json!({
         "type": "object",
         "description": description,

@@ -504,3 +504,16 @@ fn another_language_is_an_error_and_in_the_other_dialect_a_program() {
     let Action::Code { interpreter: Some(program), .. } = &scenario.run[0].action else { panic!() };
     assert_eq!(program, "pyton");
 }
+
+#[test]
+fn why_something_is_there_may_be_said_anywhere() {
+    let text = with_run(
+        "\n  - conversation: {max_turns: 2, description: a, user_simulator: {persona: p, objective: o, description: because}}",
+    )
+    .replace("{type: local}", "{type: local, description: c}");
+    assert_eq!(problems(&text, Dialect::Rehearsal), "");
+    assert_eq!(
+        kinds(&text.replace("description: because", "description: [b]"), Dialect::Rehearsal),
+        ["error unknown-key"]
+    );
+}
