@@ -89,8 +89,14 @@ impl LoopUser for Stage {
                 return Ok(next);
             }
         }
-        if let Some(process) = &self.process {
-            process.close(PATIENCE).await;
+        if let Some(process) = &self.process
+            && let Some(line) = process.close(PATIENCE).await
+        {
+            let why = format!(
+                "the agent went on after its last `final`, where nobody looks at what it does; it sent:\n  {line}\n\n\
+                 hint: after `final` it may only send `log`"
+            );
+            return Err(failure("agent", why));
         }
         Ok(Next::End(EndReason::Completed))
     }

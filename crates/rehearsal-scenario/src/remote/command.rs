@@ -107,11 +107,11 @@ impl CommandAgent {
 
     /// Tells the process that the session is over, and waits so long for it to end by itself.
     ///
-    /// Without it the process is ended when the agent is dropped.
-    pub async fn close(&self, patience: Duration) {
-        if let Some(live) = self.live.lock().await.take() {
-            live.wire.close(&json!({"type": "end"}), patience).await;
-        }
+    /// Gives what it said after its last `final`, other than `log`. Without it the process is ended when the agent is
+    /// dropped.
+    pub async fn close(&self, patience: Duration) -> Option<String> {
+        let live = self.live.lock().await.take()?;
+        live.wire.close(&json!({"type": "end"}), patience).await
     }
 
     /// Starts the process and tells it what it has to know.

@@ -438,3 +438,23 @@ run:
         assert!(found.contains("never reach us"), "{check}: {found}");
     }
 }
+
+#[tokio::test]
+async fn a_command_agent_that_goes_on_after_its_last_final_is_an_error() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let agent = r#"import json, sys
+for line in sys.stdin:
+    if json.loads(line)["type"] == "message":
+        print(json.dumps({"type": "final", "text": "ok"}), flush=True)
+        print(json.dumps({"type": "log", "text": "fine"}), flush=True)
+        print(json.dumps({"type": "tool_call", "id": "1", "tool": "delete_everything", "args": {}}), flush=True)
+"#;
+    std::fs::write(folder.path().join("agent.py"), agent).unwrap();
+    let text = "agent: {command: [python3, agent.py], tools: [{name: delete_everything}]}
+run:
+  - {input: go, evaluations: [{type: tool_not_called, tool: delete_everything}]}
+";
+    let played = Play::new(text).directory(folder.path()).run().await;
+    played.came_to(Verdict::Error);
+    assert!(played.error().contains("delete_everything"), "{}", played.error());
+}

@@ -128,22 +128,34 @@ impl Wire {
         text
     }
 
-    /// Says a last thing and gives the process so long to end by itself.
-    pub(super) async fn close(mut self, message: &Value, patience: Duration) {
+    /// Says a last thing and gives the process so long to end by itself. Gives what it said after its last `final`,
+    /// other than `log`.
+    pub(super) async fn close(mut self, message: &Value, patience: Duration) -> Option<String> {
         self.send(message);
         let Connection { mut input, mut output, mut guard } = self.connection;
+        let mut said = None;
         let ending = async {
             let writing = async move {
                 input.write_all(self.outgoing.make_contiguous()).await?;
                 input.shutdown().await
             };
-            let mut nowhere = tokio::io::sink();
-            let reading = tokio::io::copy_buf(&mut output, &mut nowhere);
+            let reading = async {
+                let mut line = Vec::new();
+                while let Ok(Some(line)) = next_line(&mut *output, &mut line).await {
+                    let is_log =
+                        serde_json::from_slice::<Value>(&line).is_ok_and(|line| line["type"] == "log");
+                    let text = String::from_utf8_lossy(&line);
+                    if !is_log && !text.trim().is_empty() {
+                        said.get_or_insert_with(|| shortened(&text, 200));
+                    }
+                }
+            };
             // What cannot be said to a process that is gone need not be said.
             drop(tokio::join!(writing, reading));
             guard.ended().await;
         };
         drop(tokio::time::timeout(patience, ending).await);
+        said
     }
 }
 
