@@ -27,6 +27,9 @@ pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// How deep lists and maps may be nested.
 const MAX_DEPTH: usize = 64;
 
+/// How deep they may be nested to be read without a stack of their own.
+const SHALLOW: usize = 14;
+
 /// How many values a file may hold, those that aliases stand for included.
 const MAX_VALUES: usize = 250_000;
 
@@ -136,9 +139,18 @@ pub fn parse(text: &str) -> Result<Node, Problem> {
         let message = format!("the file has {} bytes, more than the {MAX_BYTES} that are read", text.len());
         return Err(Problem::error("too-large", 0..0, message));
     }
+    // Most files are shallow, and starting a thread takes as long as reading one of them. An alias may stand for more
+    // levels than its place shows.
+    if !text.contains('*') {
+        match read(text, SHALLOW) {
+            Err(problem) if problem.code == words::TOO_DEEP => {}
+            result => return result,
+        }
+    }
     // The parser calls itself for each level, which is more than the stack of a usual thread holds.
     std::thread::scope(|scope| {
-        let reading = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || read(text));
+        let reading =
+            std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || read(text, MAX_DEPTH));
         match reading.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(node)) => node,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
@@ -150,13 +162,13 @@ pub fn parse(text: &str) -> Result<Node, Problem> {
     })
 }
 
-fn read(text: &str) -> Result<Node, Problem> {
+fn read(text: &str, max_depth: usize) -> Result<Node, Problem> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         reject_unsupported_tags: true,
         with_snippet: false,
         budget: serde_saphyr::budget! {
-            max_depth: MAX_DEPTH,
+            max_depth: max_depth,
             max_nodes: MAX_VALUES,
             max_events: MAX_EVENTS,
             max_anchors: MAX_ALIASES,

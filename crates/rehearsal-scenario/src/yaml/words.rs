@@ -138,9 +138,12 @@ pub(super) fn problem(error: &Error, place: Range<usize>) -> Problem {
     }
 }
 
+/// The code of that problem.
+pub(super) const TOO_DEEP: &str = "too-deep";
+
 /// A problem with values that are nested too deeply.
 pub(super) fn too_deep(place: Range<usize>) -> Problem {
-    Problem::error("too-deep", place, format!("values are nested more than {MAX_DEPTH} deep here"))
+    Problem::error(TOO_DEEP, place, format!("values are nested more than {MAX_DEPTH} deep here"))
 }
 
 /// The limit that a file exceeds.
