@@ -1276,3 +1276,15 @@ fn what_the_command_line_gets_wrong_is_told() {
         For more information, try '--help'.
     "#]]);
 }
+
+#[test]
+fn a_folder_that_is_kept_is_named() {
+    let text = "name: Keeps\ndescription: d\nenvironment: {type: local}\nrun:\n  - {code: echo hi > a.txt, evaluations: [{type: file_exists, path: a.txt}]}\njudgment: {strategy: all_pass}\n";
+    let place = Folder::new(&[("a.scenario.yaml", text)]);
+    let ran = place.run("run a.scenario.yaml --keep");
+    let kept = ran.stdout.lines().find_map(|line| line.trim().strip_prefix("its folder was kept: "));
+    let kept = PathBuf::from(kept.expect("it is said where the folder is"));
+    assert_eq!(fs::read_to_string(kept.join("a.txt")).unwrap(), "hi\n");
+    fs::remove_dir_all(kept.parent().unwrap()).unwrap();
+    assert!(!place.run("run a.scenario.yaml").stdout.contains("kept"));
+}

@@ -75,6 +75,9 @@ impl Printer {
             self.mocks(&mut text, result);
             self.transcript(&mut text, result, main);
         }
+        if let Some(folder) = &result.folder {
+            let _ = writeln!(text, "{MARGIN}its folder was kept: {folder}");
+        }
         if !passed {
             let _ = writeln!(text, "{MARGIN}{} {again}", self.paint("2", "again:"));
         }
