@@ -359,7 +359,9 @@ impl ToolOutcome {
     pub fn to_value(&self) -> Value {
         match self {
             Self::Output(value) => value.clone(),
-            Self::Error(error) => serde_json::json!({"error": error}),
+            Self::Error(error) => {
+                serde_json::json!({"error": ToolError { traceback: None, ..error.clone() }})
+            }
         }
     }
 
@@ -381,12 +383,15 @@ pub struct ToolError {
     /// Where the arguments break the schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Violation>,
+    /// Where it went wrong, in the words of the tool's language. For people: no model sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceback: Option<String>,
 }
 
 impl ToolError {
     /// An error with a kind and a message.
     pub fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { kind: kind.into(), message: message.into(), violations: Vec::new() }
+        Self { kind: kind.into(), message: message.into(), ..Self::default() }
     }
 }
 

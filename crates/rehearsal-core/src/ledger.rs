@@ -49,6 +49,22 @@ impl Ledger {
         Self { session, events: Arc::default(), fold: Fold::default() }
     }
 
+    /// The ledger of events that are kept elsewhere.
+    ///
+    /// # Errors
+    /// They are not the events of this session from the first on, or one contradicts those before it. The line of
+    /// the error is the number of the event.
+    pub fn from_events(
+        session: SessionId,
+        events: impl IntoIterator<Item = Arc<Event>>,
+    ) -> Result<Self, ReadLedgerError> {
+        let mut ledger = Self::new(session);
+        for event in events {
+            ledger.take_kept(event, ledger.events.len() + 1)?;
+        }
+        Ok(ledger)
+    }
+
     /// The session.
     pub fn session(&self) -> &SessionId {
         &self.session

@@ -100,6 +100,7 @@ fn complete() -> Ledger {
         kind: "InvalidArguments".into(),
         message: "the arguments of `note` break its schema".into(),
         violations: vec![Violation { path: "$.text".into(), message: "is required".into() }],
+        ..ToolError::default()
     };
     add("assistant", Some(&turn), Some(Player::Engine), result("call_2", "note", ToolOutcome::Error(error)));
     let pending = PendingCall {

@@ -55,25 +55,25 @@ impl Ledger {
                     ReadLedgerError::Line { line: number, source }
                 }
             })?;
-            if let EventBody::SessionStarted(started) = &event.body
-                && started.version > crate::LEDGER_VERSION
-            {
-                return Err(ReadLedgerError::Version { found: started.version });
-            }
-            let ledger = ledger.get_or_insert_with(|| Self::new(event.session.clone()));
-            let expected = ledger.events.last().map_or(1, |last| last.seq + 1);
-            if event.seq != expected || event.session != ledger.session {
-                return Err(ReadLedgerError::Order {
-                    line: number,
-                    expected,
-                    session: ledger.session.clone(),
-                });
-            }
             ledger
-                .push(Arc::new(event))
-                .map_err(|source| ReadLedgerError::Inconsistent { line: number, source })?;
+                .get_or_insert_with(|| Self::new(event.session.clone()))
+                .take_kept(Arc::new(event), number)?;
         }
         ledger.ok_or(ReadLedgerError::Empty)
+    }
+
+    /// Appends an event that was written before, with its number.
+    pub(super) fn take_kept(&mut self, event: Arc<Event>, line: usize) -> Result<(), ReadLedgerError> {
+        if let EventBody::SessionStarted(started) = &event.body
+            && started.version > crate::LEDGER_VERSION
+        {
+            return Err(ReadLedgerError::Version { found: started.version });
+        }
+        let expected = self.events.last().map_or(1, |last| last.seq + 1);
+        if event.seq != expected || event.session != self.session {
+            return Err(ReadLedgerError::Order { line, expected, session: self.session.clone() });
+        }
+        self.push(event).map(drop).map_err(|source| ReadLedgerError::Inconsistent { line, source })
     }
 }
 
