@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, ModelCall, ModelError, Step as StepAgent, ToolRef};
 use rehearsal_core::{ModelResponse, Player, Settings};
+use rehearsal_sim::person::{People, PersonModel};
 use rehearsal_sim::{Case, CaseMaker, Judgment, Opening, RunOptions};
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -27,6 +28,11 @@ use crate::{
     ToolDefinition,
 };
 
+mod agent;
+mod people;
+
+pub use agent::compile_agent;
+
 /// Builds the model that a scenario chose.
 pub type BuildModel = dyn Fn(&str, &ModelChoice) -> Result<Arc<dyn Model>, String> + Send + Sync;
 
@@ -38,6 +44,8 @@ pub type ReadVariable = dyn Fn(&str) -> Option<String> + Send + Sync;
 pub struct Backstage {
     /// Builds the model with this key.
     pub models: Arc<BuildModel>,
+    /// Brings to people what they are asked; a scenario in which a person plays a part is not run without.
+    pub people: Option<Arc<dyn People>>,
     /// Evaluates JavaScript.
     pub scripts: Workers,
     /// The environment variables of whoever runs it.
@@ -55,11 +63,21 @@ pub struct Backstage {
 impl fmt::Debug for Backstage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Backstage")
+            .field("people", &self.people)
             .field("directory", &self.directory)
             .field("live", &self.live)
             .field("keep", &self.keep)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
+    }
+}
+
+impl Backstage {
+    fn model(&self, named: &NamedModel) -> Result<Arc<dyn Model>, String> {
+        match (&named.model, &self.people) {
+            (ModelChoice::Person, Some(people)) => Ok(Arc::new(PersonModel::new(people.clone()))),
+            (choice, _) => (self.models)(&named.key, choice),
+        }
     }
 }
 
@@ -190,6 +208,7 @@ impl Scenario {
         if let Some(agent) = &self.agent {
             problems.extend(self.unfindable(agent, text));
         }
+        problems.extend(self.misplaced_people(text));
         let mut told: Vec<(Role, Option<&str>)> = Vec::new();
         for (role, written, at) in self.uses() {
             if self.model(role, written).is_some() || told.contains(&(role, written)) {
@@ -348,13 +367,19 @@ struct Compiled {
 
 impl Compiled {
     fn new(scenario: Arc<Scenario>, backstage: Backstage) -> Result<Self, String> {
+        scenario.refuse_missing_people(&backstage)?;
         let mut models = BTreeMap::new();
         for (role, written, _) in scenario.uses() {
             let Some(named) = scenario.model(role, written) else {
                 return Err(format!("{} needs a model, and none is named", role.of()));
             };
+            if named.model == ModelChoice::Person
+                && let Some(instead) = role.instead_of_person()
+            {
+                return Err(format!("{}\n\nhint: {instead}", role.not_by_person()));
+            }
             if !models.contains_key(&named.key) {
-                models.insert(named.key.clone(), (backstage.models)(&named.key, &named.model)?);
+                models.insert(named.key.clone(), backstage.model(named)?);
             }
         }
         let mut variables = BTreeMap::new();
@@ -433,6 +458,9 @@ impl Compiled {
                 Strategy::AllPass => Judgment::AllPass,
                 Strategy::AnyPass => Judgment::AnyPass,
             });
+        if let Some(people) = &self.backstage.people {
+            case = case.people(people.clone());
+        }
         if let Some(limit) = self.backstage.timeout {
             case = case.max_duration(limit);
         }

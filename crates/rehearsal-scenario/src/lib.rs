@@ -17,7 +17,7 @@ mod schema;
 mod score;
 pub mod yaml;
 
-pub use compile::{Backstage, BuildModel, ReadVariable, compile};
+pub use compile::{Backstage, BuildModel, ReadVariable, compile, compile_agent};
 pub use evaluate::{EvaluationScope, Evaluator};
 pub use file::{
     Action, AgentFile, AgentUnderTest, AnswerPath, ArgumentPattern, CallStatus, Check, CheckOptions, Checked,

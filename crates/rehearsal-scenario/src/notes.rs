@@ -96,7 +96,8 @@ pub struct CommandRun {
 pub struct ConversationEnd {
     /// Whether it ended before the most turns were taken.
     pub terminated_early: bool,
-    /// What ended it: the type of a termination condition, `max_turns_reached` or `script_ended`.
+    /// What ended it: the type of a termination condition, `max_turns_reached`, `script_ended` or
+    /// `user_ended`.
     pub reason: String,
     /// Why that was found to hold.
     pub detail: String,

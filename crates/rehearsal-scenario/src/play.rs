@@ -28,6 +28,7 @@ use crate::{
 };
 
 pub(crate) mod mocks;
+mod people;
 pub(crate) mod simulator;
 pub(crate) mod termination;
 pub(crate) mod tools;
@@ -100,6 +101,14 @@ impl LoopUser for Stage {
         }
         Ok(Next::End(EndReason::Completed))
     }
+
+    fn needs_people(&self) -> bool {
+        let by_person = |step: &Step| match &step.action {
+            Action::Conversation { conversation, .. } => conversation.user == ConversationUser::Person,
+            _ => false,
+        };
+        self.scenario.run.iter().any(by_person)
+    }
 }
 
 impl Stage {
@@ -150,11 +159,11 @@ impl Stage {
                     within: Duration::from_millis(millis),
                     what: format!("`timeout_ms` of step {number} ({millis} ms)"),
                 });
-                Ok(Some(self.say(number, 1, input, None, limit, scene)))
+                Ok(Some(self.say(number, 1, Content::user(input), None, limit, scene)))
             }
             Action::Conversation { input: Some(input), conversation } => {
                 let limit = turn_limit(conversation, Duration::ZERO);
-                Ok(Some(self.say(number, 1, input, None, Some(limit), scene)))
+                Ok(Some(self.say(number, 1, Content::user(input), None, Some(limit), scene)))
             }
             Action::Conversation { input: None, conversation } => {
                 self.user_speaks(number, conversation, scene).await
@@ -227,23 +236,33 @@ impl Stage {
         );
         scene.evaluate(&metrics).await;
         if let Some(end) = self.conversation_end(number, conversation, taken, scene).await? {
-            let transcript = if conversation.export_full_transcript {
-                view(scene, number, |view| termination::transcript(&view.turns()))
-            } else {
-                String::new()
-            };
-            let ended = StepEnded {
-                exit_code: Some(0),
-                stdout: transcript,
-                conversation: Some(end),
-                ..self.ended(number).await?
-            };
-            let scope = EvaluationScope { step: number, turn: None };
-            let metrics = self.metrics(&conversation.final_evaluations, scope, " final");
-            self.finish(number, ended, metrics, scene).await?;
+            self.end_conversation(number, conversation, end, scene).await?;
             return Ok(None);
         }
         self.user_speaks(number, conversation, scene).await
+    }
+
+    async fn end_conversation(
+        &self,
+        number: usize,
+        conversation: &Conversation,
+        end: ConversationEnd,
+        scene: &mut Scene<'_>,
+    ) -> Result<(), Failure> {
+        let transcript = if conversation.export_full_transcript {
+            view(scene, number, |view| termination::transcript(&view.turns()))
+        } else {
+            String::new()
+        };
+        let ended = StepEnded {
+            exit_code: Some(0),
+            stdout: transcript,
+            conversation: Some(end),
+            ..self.ended(number).await?
+        };
+        let scope = EvaluationScope { step: number, turn: None };
+        let metrics = self.metrics(&conversation.final_evaluations, scope, " final");
+        self.finish(number, ended, metrics, scene).await
     }
 
     /// What ends the conversation now, if something does.
@@ -295,8 +314,8 @@ impl Stage {
         conversation: &Conversation,
         scene: &mut Scene<'_>,
     ) -> Result<Option<Next>, Failure> {
-        let (taken, began) = view(scene, number, |view| (view.turns().len(), view.started_at));
-        let limit = turn_limit(conversation, elapsed(began, scene.now()));
+        let taken = view(scene, number, |view| view.turns().len());
+        let limit = turn_limit(conversation, passed(number, scene));
         if limit.within.is_zero() {
             return out_of_time(&limit, scene).map(Some);
         }
@@ -315,12 +334,17 @@ impl Stage {
                     simulated => simulated?,
                 }
             }
+            ConversationUser::Person => {
+                // Their time is not the agent's, so the limit stays what it was.
+                return self.person_speaks(number, conversation, taken, limit, scene).await;
+            }
         };
-        let limit = turn_limit(conversation, elapsed(began, scene.now()));
+        let limit = turn_limit(conversation, passed(number, scene));
         if limit.within.is_zero() {
             return out_of_time(&limit, scene).map(Some);
         }
-        Ok(Some(self.say(number, taken + 1, &message, Some(decision), Some(limit), scene)))
+        let content = Content::user(message);
+        Ok(Some(self.say(number, taken + 1, content, Some(decision), Some(limit), scene)))
     }
 
     async fn simulate(
@@ -370,7 +394,7 @@ impl Stage {
         &self,
         number: usize,
         turn: usize,
-        text: &str,
+        message: Content,
         decision: Option<Decision>,
         limit: Option<TimeLimit>,
         scene: &Scene<'_>,
@@ -380,7 +404,7 @@ impl Stage {
         context.insert("step".to_owned(), number.into());
         context.insert("turn".to_owned(), turn.into());
         let change = StatePatch::replacing(scene.ledger().state(), SCOPE, "context", Value::Object(context));
-        Next::Say { content: Content::user(text), decision, changes: vec![change], limit }
+        Next::Say { content: message, decision, changes: vec![change], limit }
     }
 
     /// How a step ended, as far as the environment knows.
@@ -503,6 +527,12 @@ fn view<T>(scene: &Scene<'_>, number: usize, read: impl FnOnce(&StepView<'_>) ->
         Some(view) => read(&view),
         None => unreachable!("step {number} was begun before it is looked at"),
     }
+}
+
+/// How much time of a step has passed that is not people's.
+fn passed(number: usize, scene: &Scene<'_>) -> Duration {
+    let now = scene.now();
+    view(scene, number, |view| elapsed(view.started_at, now).saturating_sub(people::time_of(view.events)))
 }
 
 /// How long the agent may take for its next answer, when so much of the conversation's time has passed.

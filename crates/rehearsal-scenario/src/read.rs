@@ -140,7 +140,7 @@ const OURS: &[(&str, &[&str])] = &[
     ("step ", &["description", "tags", "context", "timeout_ms"]),
     ("`conversation`", &["user"]),
     ("a termination condition", &["expression"]),
-    ("a mock", &["description"]),
+    ("a mock", &["description", "person"]),
     ("an evaluation", &["description"]),
 ];
 

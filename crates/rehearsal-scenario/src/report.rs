@@ -58,6 +58,9 @@ pub struct ScenarioResult {
     /// Its ledgers, by file, where they were written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledgers: Vec<String>,
+    /// Its sessions in the store, by id, where they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<String>,
 }
 
 /// What a step came to.
@@ -342,6 +345,7 @@ impl ScenarioResult {
             token_usage: result.token_usage,
             folder: note(&run.main, FOLDER_KEPT, "folder"),
             ledgers: Vec::new(),
+            sessions: Vec::new(),
         }
     }
 
@@ -589,7 +593,7 @@ impl Reading<'_> {
 fn mock_answer(event: &Event) -> Option<MockAnswer> {
     let (EventBody::ToolResult(result), Some(decision)) = (&event.body, &event.decision) else { return None };
     let by = match (decision.by, &decision.name) {
-        (Player::Mock, Some(name)) => name.to_string(),
+        (Player::Mock | Player::Person, Some(name)) => name.to_string(),
         (Player::Tool, _) => "the real tool".to_owned(),
         _ => return None,
     };

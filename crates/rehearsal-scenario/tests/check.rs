@@ -517,3 +517,82 @@ fn why_something_is_there_may_be_said_anywhere() {
         ["error unknown-key"]
     );
 }
+
+#[test]
+fn what_a_person_leaves_without_effect_is_named() {
+    let text = r"
+name: a
+description: b
+environment: {type: local}
+agent: {tools: [{name: find}]}
+setup:
+  mocks:
+    - method: find
+      response: {ok: true}
+      person: true
+    - {method: find, person: true, error: {code: DOWN, message: x}, metadata: {delay: 3}}
+    - {method: find, person: false, response: 1}
+    - {method: find, person: maybe}
+run:
+  - conversation: {max_turns: 2, user: persn}
+  - conversation: {max_turns: 2, user: person, user_simulator: {persona: a, objective: b}}
+judgment: {strategy: all_pass}
+";
+    check_problems(
+        text,
+        &expect![[r#"
+        error[no-effect]: a person answers this call, so its `response` has no effect
+         --> refund.scenario.yaml:9:7
+          |
+        9 |       response: {ok: true}
+          |       ^^^^^^^^
+          |
+        help: remove `response`, or `person: true`
+
+        error[no-effect]: a person answers this call, so its `error` has no effect
+          --> refund.scenario.yaml:11:36
+           |
+        11 |     - {method: find, person: true, error: {code: DOWN, message: x}, metadata: {delay: 3}}
+           |                                    ^^^^^
+           |
+        help: remove `error`, or `person: true`
+
+        error[no-effect]: a person answers this call, so its `metadata` has no effect
+          --> refund.scenario.yaml:11:69
+           |
+        11 |     - {method: find, person: true, error: {code: DOWN, message: x}, metadata: {delay: 3}}
+           |                                                                     ^^^^^^^^
+           |
+        help: remove `metadata`, or `person: true`
+
+        error[no-effect]: `person: false` changes nothing
+          --> refund.scenario.yaml:12:22
+           |
+        12 |     - {method: find, person: false, response: 1}
+           |                      ^^^^^^
+           |
+        help: remove it, or write: person: true
+
+        error[wrong-type]: `person` of a mock must be true or false
+          --> refund.scenario.yaml:13:30
+           |
+        13 |     - {method: find, person: maybe}
+           |                              ^^^^^ this is text
+
+        error[unknown-value]: `user` of `conversation` cannot be `persn`
+          --> refund.scenario.yaml:15:40
+           |
+        15 |   - conversation: {max_turns: 2, user: persn}
+           |                                        ^^^^^
+           |
+        help: did you mean `person`?
+
+        error[two-users]: a conversation has one user, `user` or `user_simulator`
+          --> refund.scenario.yaml:16:48
+           |
+        16 |   - conversation: {max_turns: 2, user: person, user_simulator: {persona: a, objective: b}}
+           |                                                ^^^^^^^^^^^^^^
+           |
+        help: remove one of them"#]],
+    );
+}

@@ -16,6 +16,8 @@ mod endings;
 mod folders;
 #[path = "run/mocks.rs"]
 mod mocks;
+#[path = "run/people.rs"]
+mod people;
 #[path = "run/prop.rs"]
 mod prop;
 #[path = "run/real_tools.rs"]

@@ -209,6 +209,13 @@ run:
         - {type: custom_condition, expression: turns.length > 3}
 ";
 
+const PEOPLE: &str = r"
+agent: {tools: [{name: look}]}
+models: {agent: person}
+setup: {mocks: [{method: look, when: {input: {id: 1}}, person: true, state: {session: {seen: true}}}, {method: look, response: 1}]}
+run: [{conversation: {max_turns: 2, user: person}}]
+";
+
 const CHAT: &str = r"
 agent:
   name: chat
@@ -441,7 +448,7 @@ fn mutants(file: &Value, under: &str) -> Vec<(String, Value)> {
 
 /// Good files that are about something, as text.
 fn texts() -> Vec<String> {
-    let with_steps = [MODELS, SETUP, TALK, ENDS].map(|text| format!("{text}{REST}"));
+    let with_steps = [MODELS, SETUP, TALK, ENDS, PEOPLE].map(|text| format!("{text}{REST}"));
     let others = [INLINE, CHAT, HTTP, COMMAND].map(|text| format!("{text}{SAYS}{REST}"));
     [WHOLE.to_owned()].into_iter().chain(with_steps).chain(others).collect()
 }

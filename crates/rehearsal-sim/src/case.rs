@@ -10,6 +10,7 @@ use rehearsal_core::{Content, State};
 use rehearsal_metrics::{Metric, MetricRef};
 use serde_json::Value;
 
+use crate::person::{People, PersonUser};
 use crate::{Bridge, Casting, DefaultBridge, Judges, LoopUser, Mock, StandIn, UserAgent};
 
 /// One thing to run and judge: an agent, who plays its parts, how it begins and ends, and what is asked of it.
@@ -157,6 +158,46 @@ impl Case {
     pub fn model_for(mut self, agent: &str, model: Arc<dyn Model>) -> Self {
         self.casting.model(agent, model);
         self
+    }
+
+    /// The same case with a person for the model of one of its agents.
+    #[must_use]
+    pub fn model_by_person(mut self, agent: &str) -> Self {
+        self.casting.person_for_model(agent);
+        self
+    }
+
+    /// The same case with a person for a tool.
+    #[must_use]
+    pub fn tool_by_person(mut self, tool: &str) -> Self {
+        self.casting.person_for_tool(tool);
+        self
+    }
+
+    /// The same case with a person for the user of the loop.
+    #[must_use]
+    pub fn user_by_person(self) -> Self {
+        self.loop_played_by(PersonUser)
+    }
+
+    /// The same case with those who bring to people what they are asked. Without them, a case in which a person plays a
+    /// part is not run.
+    #[must_use]
+    pub fn people(mut self, people: Arc<dyn People>) -> Self {
+        self.casting.people(people);
+        self
+    }
+
+    /// The parts that people play, in words for people; empty when there is somebody who can ask them.
+    pub(crate) fn parts_nobody_can_play(&self) -> Vec<String> {
+        if !self.casting.people_at_hand().is_empty() {
+            return Vec::new();
+        }
+        let mut parts = self.casting.parts_of_people();
+        if self.users.for_loop.as_ref().is_some_and(|user| user.needs_people()) {
+            parts.push("the user".to_owned());
+        }
+        parts
     }
 
     /// The same case with somebody who plays all tools that nobody else is cast for.

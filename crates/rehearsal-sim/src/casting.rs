@@ -7,12 +7,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rehearsal_agent::{
     Answer, Model, ModelCall, ModelError, Port, Refusal, Tool, ToolAnswer, ToolEffect, ToolKind, ToolRef,
-    ToolReply, ask_model, run_tool,
+    ToolReply, run_tool,
 };
 use rehearsal_core::{ModelResponse, Player};
 use serde_json::Value;
 
 use crate::Mock;
+use crate::person::{People, PeopleAtHand};
 
 /// Who plays the model and the tools of the agent under test.
 ///
@@ -30,8 +31,16 @@ use crate::Mock;
 #[derive(Clone, Debug, Default)]
 pub struct Casting {
     tools: BTreeMap<Arc<str>, ToolPlayer>,
-    models: BTreeMap<Arc<str>, Arc<dyn Model>>,
+    models: BTreeMap<Arc<str>, ModelPlayer>,
     stand_in: Option<Arc<dyn StandIn>>,
+    people: PeopleAtHand,
+}
+
+/// Who plays the model of an agent, where it is not the one the agent was built with.
+#[derive(Clone, Debug)]
+enum ModelPlayer {
+    Model(Arc<dyn Model>),
+    Person,
 }
 
 /// Plays every tool for which nobody is cast by name, or refuses to.
@@ -39,11 +48,21 @@ pub struct Casting {
 /// It is for casts that are written in another form than one mock a tool, such as a file of mocks with conditions.
 #[async_trait]
 pub trait StandIn: Send + Sync + fmt::Debug {
-    /// Answers a call. `own` is the tool the agent was built with.
+    /// Answers a call. `own` is the tool the agent was built with, `people` are those who can be asked.
     ///
     /// # Errors
     /// Nobody is cast for this call; the case ends.
-    async fn play(&self, effect: &ToolEffect, own: &Arc<dyn Tool>) -> Result<Answer<ToolAnswer>, Refusal>;
+    async fn play(
+        &self,
+        effect: &ToolEffect,
+        own: &Arc<dyn Tool>,
+        people: &PeopleAtHand,
+    ) -> Result<Answer<ToolAnswer>, Refusal>;
+
+    /// Whether it asks people. A case that has none is not run then.
+    fn needs_people(&self) -> bool {
+        false
+    }
 }
 
 /// Who plays a tool.
@@ -54,6 +73,8 @@ pub enum ToolPlayer {
     Mock(Mock),
     /// The real tool: it runs.
     Real(ToolRef),
+    /// A person.
+    Person,
 }
 
 impl Casting {
@@ -67,6 +88,21 @@ impl Casting {
         self.tools.insert(tool.spec().name().into(), ToolPlayer::Real(tool));
     }
 
+    /// Casts a person for a tool.
+    pub fn person_for_tool(&mut self, tool: &str) {
+        self.tools.insert(tool.into(), ToolPlayer::Person);
+    }
+
+    /// Casts a person for the model of an agent.
+    pub fn person_for_model(&mut self, agent: &str) {
+        self.models.insert(agent.into(), ModelPlayer::Person);
+    }
+
+    /// Says who brings to people what they are asked.
+    pub fn people(&mut self, people: Arc<dyn People>) {
+        self.people = PeopleAtHand::new(Some(people));
+    }
+
     /// Casts somebody for all tools that nobody else is cast for.
     pub fn stand_in(&mut self, stand_in: Arc<dyn StandIn>) {
         self.stand_in = Some(stand_in);
@@ -74,7 +110,7 @@ impl Casting {
 
     /// Casts another model for an agent than the one it was built with.
     pub fn model(&mut self, agent: &str, model: Arc<dyn Model>) {
-        self.models.insert(agent.into(), model);
+        self.models.insert(agent.into(), ModelPlayer::Model(model));
     }
 
     /// Who plays a tool.
@@ -86,6 +122,25 @@ impl Casting {
     pub fn tools(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(|name| &**name)
     }
+
+    /// The same casting for one run.
+    pub(crate) fn for_run(&self) -> Self {
+        Self { people: self.people.for_run(), ..self.clone() }
+    }
+
+    pub(crate) fn people_at_hand(&self) -> &PeopleAtHand {
+        &self.people
+    }
+
+    /// The parts for which a person is cast, in words for people.
+    pub(crate) fn parts_of_people(&self) -> Vec<String> {
+        let models = self.models.iter().filter(|(_, player)| matches!(player, ModelPlayer::Person));
+        let models = models.map(|(agent, _)| format!("the model of agent `{agent}`"));
+        let tools = self.tools.iter().filter(|(_, player)| matches!(player, ToolPlayer::Person));
+        let tools = tools.map(|(tool, _)| format!("tool `{tool}`"));
+        let stand_in = self.stand_in.as_ref().filter(|stand_in| stand_in.needs_people());
+        models.chain(tools).chain(stand_in.map(|_| "tools that nobody else plays".to_owned())).collect()
+    }
 }
 
 #[async_trait]
@@ -95,7 +150,11 @@ impl Port for Casting {
         call: &ModelCall,
         own: &Arc<dyn Model>,
     ) -> Result<Answer<ModelResponse>, ModelError> {
-        ask_model(self.models.get(&call.agent).unwrap_or(own), call).await
+        match self.models.get(&call.agent) {
+            None => self.people.ask_model(own, call).await,
+            Some(ModelPlayer::Model(model)) => self.people.ask_model(model, call).await,
+            Some(ModelPlayer::Person) => self.people.ask_model(&self.people.model()?, call).await,
+        }
     }
 
     async fn tool(&self, effect: &ToolEffect, own: &Arc<dyn Tool>) -> Result<ToolReply, Refusal> {
@@ -109,13 +168,18 @@ impl Port for Casting {
                 let value = mock.call(args, &effect.cx).await.into();
                 Ok(ToolReply::Done(Answer { value, by: Player::Mock, name: None }))
             }
+            (Some(ToolPlayer::Person), _) => {
+                let outcome = self.people.play_tool(effect, own).await?;
+                let value = ToolAnswer { outcome, main_changes: None };
+                Ok(ToolReply::Done(Answer { value, by: Player::Person, name: None }))
+            }
             (Some(ToolPlayer::Real(tool)), _) if matches!(tool.kind(), ToolKind::Function) => {
                 Ok(ToolReply::Done(run_tool(effect, tool).await))
             }
             (_, ToolKind::Yielding) => Ok(ToolReply::Later),
             (_, ToolKind::Agent(_)) => Ok(ToolReply::RunAgent),
             (_, ToolKind::Function) => match &self.stand_in {
-                Some(stand_in) => stand_in.play(effect, own).await.map(ToolReply::Done),
+                Some(stand_in) => stand_in.play(effect, own, &self.people).await.map(ToolReply::Done),
                 None => Err(unmocked_tool(effect)),
             },
         }

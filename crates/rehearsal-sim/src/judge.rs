@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::{FutureExt, join_all};
 use rehearsal_agent::{AgentRef, DirectPort, Flow, History, LlmAgent, Model, Session, run_at};
-use rehearsal_core::{Content, InvocationId, Ledger, MetricResult, Phase, Settings};
+use rehearsal_core::{Content, InvocationId, Ledger, MetricResult, Phase, Player, Settings};
 use rehearsal_metrics::{Assessment, MetricRef, Question};
 use serde_json::Value;
 
@@ -103,6 +103,7 @@ async fn ask(
     path: InvocationId,
 ) -> Result<Value, String> {
     let model = judges.model_for(question)?;
+    let is_person = model.player() == Player::Person;
     let settings = Settings { temperature: question.temperature, ..Settings::default() };
     // An agent with an output schema asks again when an answer does not have the form, a bounded number of times.
     let judge: AgentRef = LlmAgent::new("judge", model)
@@ -113,7 +114,10 @@ async fn ask(
         .into();
     branch.say_to(path.clone(), Content::user(question.prompt.clone())).map_err(|error| error.to_string())?;
     let asked = run_at(path, &judge, branch, &DirectPort);
-    match tokio::time::timeout(judges.timeout, asked).await {
+    // A person takes the time a person takes.
+    let asked =
+        async { if is_person { Ok(asked.await) } else { tokio::time::timeout(judges.timeout, asked).await } };
+    match asked.await {
         Err(_) => Err(format!("the judge gave no answer within {:?}", judges.timeout)),
         Ok(Err(error)) => {
             Err(format!("the judge gave no usable answer: {}", error.failure(Phase::Metric).message))

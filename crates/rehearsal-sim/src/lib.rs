@@ -8,6 +8,7 @@ mod case;
 mod casting;
 mod judge;
 mod mock;
+pub mod person;
 mod rejudge;
 mod scene;
 mod simulation;

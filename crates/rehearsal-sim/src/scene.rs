@@ -6,15 +6,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_agent::{AgentRef, Session};
 use rehearsal_core::{
-    Chance, Content, Decision, EndReason, Failure, InvocationId, Ledger, MetricResult, Phase, StatePatch,
-    Timestamp,
+    Chance, Content, Decision, EndReason, Failure, InvocationId, Ledger, MetricResult, Phase, Player,
+    StatePatch, Timestamp, elapsed,
 };
 use rehearsal_metrics::{MetricRef, Question};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::judge::{ask_once, evaluate};
+use crate::person::{INVALID_ANSWER, PeopleAtHand, PersonCue, UserReply, check_user_answer, refused};
 use crate::simulation::system;
-use crate::users::{Prompt, Stop, path, play};
+use crate::users::{Company, Prompt, Stop, path, play};
 use crate::{Case, YieldInfo};
 
 /// Plays the user of a loop.
@@ -28,6 +29,11 @@ pub trait LoopUser: Send + Sync + fmt::Debug {
     /// # Errors
     /// The user cannot go on; the case ends in this error.
     async fn next(&self, scene: &mut Scene<'_>) -> Result<Next, Failure>;
+
+    /// Whether it asks people. A case that has none is not run then.
+    fn needs_people(&self) -> bool {
+        false
+    }
 }
 
 /// What the user of a loop does next.
@@ -75,6 +81,7 @@ pub struct Scene<'a> {
     pub(crate) users: &'a mut Session,
     pub(crate) judging: &'a mut Session,
     pub(crate) found: &'a mut Vec<(String, MetricResult)>,
+    pub(crate) people: &'a PeopleAtHand,
     pub(crate) invocation: Option<InvocationId>,
 }
 
@@ -125,8 +132,28 @@ impl Scene<'_> {
         let waiting = YieldInfo::Loop { invocation: self.invocation.clone() };
         let prompt = prompt.map_or(Prompt::FromBridge, Prompt::Given);
         let limit = limit.unwrap_or(self.case.user_timeout);
-        let answer = play(self.case, self.main, self.users, agent, &waiting, path, prompt, limit).await;
+        let company = Company { case: self.case, people: self.people };
+        let answer = play(company, self.main, self.users, agent, &waiting, path, prompt, limit).await;
         answer.map_err(Stop::into_failure)
+    }
+
+    /// Asks a person what the user does next. The person is shown the transcript, and `more` beside it.
+    ///
+    /// # Errors
+    /// There is nobody to ask, or there is no answer that can be used.
+    pub async fn ask_person(&mut self, more: Map<String, Value>) -> Result<(UserReply, Decision), Failure> {
+        // What a person is told about is kept before.
+        self.main.commit().await.map_err(|error| system(&error))?;
+        let cue = PersonCue::of_user(self.main.ledger(), self.case.agent.name(), more);
+        let began = self.now();
+        let answer = self.people.ask(cue).await?;
+        let reply = check_user_answer(&answer).map_err(|problems| {
+            let why = refused(&problems, &answer);
+            let message = format!("the person who plays the user gave an answer that cannot be used: {why}");
+            Failure { phase: Phase::UserAgent, kind: INVALID_ANSWER.to_owned(), message }
+        })?;
+        let micros = u64::try_from(elapsed(began, self.now()).as_micros()).unwrap_or(u64::MAX);
+        Ok((reply, Decision { by: Player::Person, name: None, micros }))
     }
 
     /// Evaluates metrics on the ledger as it is now. What they find counts in the verdict.

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +13,13 @@ use rehearsal_core::{
     MetricStatus, Phase, SessionPart, SessionStarted, State, SystemClock, Timestamp, TokenUsage, Verdict,
     Yield, elapsed,
 };
+use serde_json::json;
 use tokio::sync::watch;
 
 use crate::judge::{evaluate, panic_text};
-use crate::users::{Stop, answer_tools, missing_loop_user};
-use crate::{Case, Judgment, Next, Opening, Scene, TimeLimit};
+use crate::person::NO_PEOPLE;
+use crate::users::{Company, Stop, answer_tools, missing_loop_user};
+use crate::{Case, Casting, Judgment, Next, Opening, Scene, TimeLimit};
 
 /// What a run of a case takes from outside.
 #[derive(Clone, Debug)]
@@ -143,8 +146,9 @@ impl Case {
     }
 }
 
-/// The sessions of one run.
+/// The sessions of one run, and who plays in it.
 struct Stage {
+    casting: Casting,
     main: Session,
     users: Session,
     judging: Session,
@@ -180,7 +184,7 @@ impl Stage {
         let users = linked(SessionPart::User, "users", 1)?.voices(Voices::One);
         let judging = linked(SessionPart::Judge, "judge", 2)?;
         let main = Session::start(id.clone(), start, around.clone())?;
-        Ok(Self { main, users, judging, found: Vec::new() })
+        Ok(Self { casting: case.casting.for_run(), main, users, judging, found: Vec::new() })
     }
 
     /// Plays the case until something ends it.
@@ -188,6 +192,15 @@ impl Stage {
         if !case.problems.is_empty() {
             let message = format!("the case cannot be run:\n  {}", case.problems.join("\n  "));
             return Err(Failure { phase: Phase::System, kind: "invalid_case".to_owned(), message });
+        }
+        let parts = case.parts_nobody_can_play();
+        if !parts.is_empty() {
+            let message = format!(
+                "this case is played by a person: {}; but nobody brings them what they are asked\n\nHand in who does:\n  \
+                 .people(people)",
+                parts.join(", ")
+            );
+            return Err(Failure { phase: Phase::System, kind: NO_PEOPLE.to_owned(), message });
         }
         // The clock decides where the case can be measured, the timer where something hangs in between.
         let limit = case.termination.max_duration;
@@ -220,17 +233,18 @@ impl Stage {
             Opening::Agent => {}
         }
         loop {
-            let running = run(&case.agent, &mut self.main, &case.casting);
-            let flow = match limit.take() {
-                None => running.await,
-                Some(TimeLimit { within, what }) => match tokio::time::timeout(within, running).await {
-                    Ok(flow) => flow,
-                    Err(_) => {
-                        let data = serde_json::json!({"limit": what, "millis": millis(within)});
-                        self.main.note("time_limit", data).map_err(|error| system(&error))?;
-                        return Ok(EndReason::MaxDuration);
-                    }
-                },
+            let allowed: Option<TimeLimit> = limit.take();
+            let flow = {
+                let running = pin!(run(&case.agent, &mut self.main, &self.casting));
+                match &allowed {
+                    None => Some(running.await),
+                    Some(limit) => self.casting.people_at_hand().within(limit.within, running).await,
+                }
+            };
+            let Some(flow) = flow else {
+                let data = allowed.map(|limit| json!({"limit": limit.what, "millis": millis(limit.within)}));
+                self.main.note("time_limit", data.into()).map_err(|error| system(&error))?;
+                return Ok(EndReason::MaxDuration);
             };
             let waiting = match flow.map_err(|error| system(&error))? {
                 Flow::Done(_) => return Ok(EndReason::Completed),
@@ -244,9 +258,11 @@ impl Stage {
                     ControlFlow::Continue(given) => limit = given,
                     ControlFlow::Break(end) => return Ok(end),
                 },
-                Yield::Tools { calls } => answer_tools(case, &mut self.main, &mut self.users, &calls)
-                    .await
-                    .map_err(Stop::into_failure)?,
+                Yield::Tools { calls } => {
+                    let company = Company { case, people: self.casting.people_at_hand() };
+                    let answered = answer_tools(company, &mut self.main, &mut self.users, &calls).await;
+                    answered.map_err(Stop::into_failure)?;
+                }
             }
             if self.state_matches(case) {
                 return Ok(EndReason::StateMatches);
@@ -267,6 +283,7 @@ impl Stage {
             users: &mut self.users,
             judging: &mut self.judging,
             found: &mut self.found,
+            people: self.casting.people_at_hand(),
             invocation,
         };
         match user.next(&mut scene).await? {

@@ -1,12 +1,13 @@
 //! Playing the users: running user agents in their session and carrying their answers over.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::FutureExt;
 use futures::stream::{FuturesOrdered, StreamExt};
-use rehearsal_agent::{AgentRef, DirectPort, Flow, RunError, Session, run_at};
+use rehearsal_agent::{AgentRef, Flow, RunError, Session, run_at};
 use rehearsal_core::{
     Content, Decision, Failure, InvocationId, Ledger, Line, LineKind, PendingCall, Phase, Player, Schema,
     ToolOutcome, elapsed,
@@ -16,19 +17,27 @@ use serde_json::Value;
 use crate::bridge::main_changes;
 use crate::casting::pretty;
 use crate::judge::panic_text;
+use crate::person::PeopleAtHand;
 use crate::simulation::system;
-use crate::{Bridge, Case, UserAnswer, YieldInfo};
+use crate::{Case, UserAnswer, YieldInfo};
+
+/// Who takes part in a run beside the agent.
+#[derive(Clone, Copy)]
+pub(crate) struct Company<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) people: &'a PeopleAtHand,
+}
 
 /// Answers all calls of a tool yield, side by side.
 pub(crate) async fn answer_tools(
-    case: &Case,
+    company: Company<'_>,
     main: &mut Session,
     users: &mut Session,
     calls: &[PendingCall],
 ) -> Result<(), Stop> {
     let mut agents = Vec::new();
     for pending in calls {
-        let agent = case.users.for_tools.get(&pending.tool);
+        let agent = company.case.users.for_tools.get(&pending.tool);
         agents.push(agent.ok_or_else(|| Stop::Failed(missing_tool_user(pending)))?);
     }
     let upto = users.ledger().events().len();
@@ -39,8 +48,8 @@ pub(crate) async fn answer_tools(
         let main = &*main;
         playing.push_back(async move {
             let waiting = YieldInfo::from(pending);
-            let (prompt, limit) = (Prompt::FromBridge, case.user_timeout);
-            let answer = play(case, main, &mut branch, agent, &waiting, path, prompt, limit).await;
+            let (prompt, limit) = (Prompt::FromBridge, company.case.user_timeout);
+            let answer = play(company, main, &mut branch, agent, &waiting, path, prompt, limit).await;
             let answer = answer.and_then(|answer| check_output(pending, agent, answer).map_err(Stop::Failed));
             (branch, answer)
         });
@@ -106,7 +115,7 @@ pub(crate) enum Prompt {
 
 #[expect(clippy::too_many_arguments, reason = "two sessions, and what is played where")]
 pub(crate) async fn play(
-    case: &Case,
+    company: Company<'_>,
     main: &Session,
     users: &mut Session,
     agent: &AgentRef,
@@ -117,14 +126,17 @@ pub(crate) async fn play(
 ) -> Result<UserAnswer, Stop> {
     let clock = main.around().clock.clone();
     let began = clock.now();
-    let work = play_untimed(&*case.bridge, main, users, agent, waiting, &path, prompt);
-    let response = match tokio::time::timeout(limit, AssertUnwindSafe(work).catch_unwind()).await {
-        Ok(Ok(response)) => response.map_err(|(kind, why)| Stop::Failed(failure(agent, kind, &why)))?,
-        Ok(Err(panic)) => {
+    let played = {
+        let work = play_untimed(company, main, users, agent, waiting, &path, prompt);
+        company.people.within(limit, pin!(AssertUnwindSafe(work).catch_unwind())).await
+    };
+    let response = match played {
+        Some(Ok(response)) => response.map_err(|(kind, why)| Stop::Failed(failure(agent, kind, &why)))?,
+        Some(Err(panic)) => {
             let why = format!("it, or the bridge, panicked: {}", panic_text(&*panic));
             return Err(Stop::Failed(failure(agent, "panic", &why)));
         }
-        Err(_) => return Err(Stop::Failed(timed_out(agent, limit))),
+        None => return Err(Stop::Failed(timed_out(agent, limit))),
     };
     let changes = main_changes(users.ledger(), &path).cloned().collect();
     let by = if agent.kind() == "step" { Player::Script } else { Player::Agent };
@@ -133,7 +145,7 @@ pub(crate) async fn play(
 }
 
 async fn play_untimed(
-    bridge: &dyn Bridge,
+    company: Company<'_>,
     main: &Session,
     users: &mut Session,
     agent: &AgentRef,
@@ -141,6 +153,7 @@ async fn play_untimed(
     path: &InvocationId,
     prompt: Prompt,
 ) -> Result<Value, (&'static str, String)> {
+    let bridge = &company.case.bridge;
     let bridge_failed = |why| ("bridge", why);
     let prompt = match prompt {
         Prompt::Given(prompt) => prompt,
@@ -148,7 +161,7 @@ async fn play_untimed(
     };
     let ran = async {
         users.say_to(path.clone(), Content::user(prompt))?;
-        run_at(path.clone(), agent, users, &DirectPort).await
+        run_at(path.clone(), agent, users, company.people).await
     };
     match ran.await {
         Ok(Flow::Done(done)) => {

@@ -14,6 +14,7 @@ use rehearsal_core::{
 };
 use rehearsal_metrics::{Custom, MetricRef};
 use rehearsal_models::{Reply, ScriptedModel};
+use rehearsal_sim::person::PeopleAtHand;
 use rehearsal_sim::{
     Cancel, Case, CaseMaker, Judgment, LoopUser, Next, Opening, RunOptions, Scene, StandIn, Suite,
     SuiteEvent, TimeLimit,
@@ -176,7 +177,12 @@ struct Weather;
 
 #[async_trait]
 impl StandIn for Weather {
-    async fn play(&self, effect: &ToolEffect, _: &Arc<dyn Tool>) -> Result<Answer<ToolAnswer>, Refusal> {
+    async fn play(
+        &self,
+        effect: &ToolEffect,
+        _: &Arc<dyn Tool>,
+        _: &PeopleAtHand,
+    ) -> Result<Answer<ToolAnswer>, Refusal> {
         if &*effect.cx.tool != "weather" {
             let message = format!("nobody plays {}", effect.cx.tool);
             return Err(Refusal { kind: "unmocked_tool".to_owned(), message });

@@ -3,7 +3,7 @@
 use super::evaluation::{self, Evaluation, Place};
 use crate::Problem;
 use crate::js::Expression;
-use crate::read::{Fields, Reader};
+use crate::read::{Fields, Reader, choose};
 use crate::yaml::{Node, NodeValue};
 
 /// How a conversation goes on after its first message.
@@ -38,6 +38,8 @@ pub enum ConversationUser {
     Simulator(UserSimulator),
     /// These messages, one after the other; the conversation ends after the last.
     Script(Vec<String>),
+    /// A person, who says what comes next or ends the conversation.
+    Person,
 }
 
 /// A simulated user.
@@ -192,6 +194,10 @@ fn read_user<'n>(
         fields.get("user_simulator");
         let message = "a conversation has one user, `user` or `user_simulator`";
         reader.report(Problem::error("two-users", place, message).help("remove one of them"));
+    }
+    if let NodeValue::Text(text) = &node.value {
+        let word = choose(reader, node, text, "`user` of `conversation`", &[("person", ())]);
+        return (word.map(|()| ConversationUser::Person), None);
     }
     let Some(mut user) = reader.fields(node, "`user`") else { return (None, None) };
     let script = user.require(reader, "script", "script: [Hello, Thank you]");

@@ -33,6 +33,8 @@ pub struct Mock {
     pub probability: Option<f64>,
     /// What changes in the session's state when it answers: an object of scopes.
     pub state: Option<StatePatch>,
+    /// Whether a person answers.
+    pub person: bool,
     /// The line it begins at.
     pub line: usize,
 }
@@ -93,6 +95,7 @@ pub(super) fn read(
     let (delay_ms, probability) =
         fields.get("metadata").map_or((None, None), |node| read_metadata(reader, node));
     report_answers(reader, &fields, probability);
+    let person = read_person(reader, &mut fields);
     let state = fields.get("state").and_then(|node| match StatePatch::from_value(node.to_json()) {
         Ok(patch) => Some(patch),
         Err(error) => {
@@ -102,8 +105,19 @@ pub(super) fn read(
         }
     });
     let line = reader.line(node.span.start);
-    let mock =
-        Mock { service, method, when, response, response_fn, error, delay_ms, probability, state, line };
+    let mock = Mock {
+        service,
+        method,
+        when,
+        response,
+        response_fn,
+        error,
+        delay_ms,
+        probability,
+        state,
+        person,
+        line,
+    };
     if let (Some(place), Some(agent)) = (fields.key_span("method"), agent)
         && let Some(problem) = unknown_tool(&mock, agent, place)
     {
@@ -150,6 +164,26 @@ fn report_answers(reader: &mut Reader<'_>, fields: &Fields<'_>, probability: Opt
             "a mock with `error` and no `probability` always fails and never calls its `responseFn`",
         );
     }
+}
+
+/// Reads whether a person answers, and reports what is never given then.
+fn read_person(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> bool {
+    let person = fields.boolean(reader, "person");
+    if let (Some(false), Some(place)) = (person, fields.key_span("person")) {
+        let problem = Problem::error("no-effect", place, "`person: false` changes nothing");
+        reader.report_without_effect(problem.help("remove it, or write: person: true"));
+    }
+    if person != Some(true) {
+        return false;
+    }
+    for key in ["response", "responseFn", "error", "metadata"] {
+        if let Some(place) = fields.key_span(key) {
+            let message = format!("a person answers this call, so its `{key}` has no effect");
+            let problem = Problem::error("no-effect", place, message);
+            reader.report_without_effect(problem.help(format!("remove `{key}`, or `person: true`")));
+        }
+    }
+    true
 }
 
 /// What is wrong with a mock that no tool of the agent can use.

@@ -26,6 +26,21 @@ pub enum ModelChoice {
     Script(Vec<ScriptedReply>),
     /// A script that answers by what it is asked.
     Rules(Vec<ScriptedRule>),
+    /// A person.
+    Person,
+}
+
+/// What stands for a person in place of a model.
+const PERSON: &str = "person";
+
+impl ModelChoice {
+    /// The choice that a specification means: `person`, or a provider's model.
+    pub fn named(specification: &str) -> Self {
+        match specification.trim() {
+            PERSON => Self::Person,
+            _ => Self::Provider(specification.to_owned()),
+        }
+    }
 }
 
 /// One answer of a scripted model.
@@ -143,6 +158,9 @@ fn read_provider(
     text: String,
     specification: &dyn Fn(&str) -> Result<(), String>,
 ) -> Option<ModelChoice> {
+    if let ModelChoice::Person = ModelChoice::named(&text) {
+        return Some(ModelChoice::Person);
+    }
     match specification(&text) {
         Ok(()) => Some(ModelChoice::Provider(text)),
         Err(why) => {

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use rehearsal_agent::{Answer, Refusal, Tool, ToolAnswer, ToolEffect, ToolRef, run_tool};
 use rehearsal_core::{Player, ToolError, ToolOutcome};
 use rehearsal_sim::StandIn;
+use rehearsal_sim::person::PeopleAtHand;
 use serde_json::{Map, Value, json};
 
 use super::{SCOPE, told};
@@ -189,7 +190,12 @@ impl Mocks {
 
 #[async_trait]
 impl StandIn for Mocks {
-    async fn play(&self, effect: &ToolEffect, _: &Arc<dyn Tool>) -> Result<Answer<ToolAnswer>, Refusal> {
+    async fn play(
+        &self,
+        effect: &ToolEffect,
+        own: &Arc<dyn Tool>,
+        people: &PeopleAtHand,
+    ) -> Result<Answer<ToolAnswer>, Refusal> {
         let tool = &*effect.cx.tool;
         if self.live {
             return match self.real.get(tool) {
@@ -201,10 +207,14 @@ impl StandIn for Mocks {
         let call = Call { effect, args: Value::Object((*effect.args).clone()), context };
         match self.first_match(&call).await? {
             Ok((index, mock)) => {
-                let outcome = self.answer(index, mock, &call).await?;
+                let (outcome, by) = if mock.person {
+                    (people.play_tool(effect, own).await?, Player::Person)
+                } else {
+                    (self.answer(index, mock, &call).await?, Player::Mock)
+                };
                 let changes = mock.state.clone().filter(|_| !outcome.is_error());
                 let value = ToolAnswer { outcome, main_changes: changes };
-                Ok(Answer { value, by: Player::Mock, name: Some(label(index, mock).into()) })
+                Ok(Answer { value, by, name: Some(label(index, mock).into()) })
             }
             Err(misses) => match self.real.get(tool) {
                 Some(real) if self.scenario.setup.passthrough.iter().any(|name| name == tool) => {
@@ -213,6 +223,10 @@ impl StandIn for Mocks {
                 _ => Err(self.unmocked(&call, &misses)),
             },
         }
+    }
+
+    fn needs_people(&self) -> bool {
+        !self.live && self.scenario.setup.mocks.iter().any(|mock| mock.person)
     }
 }
 

@@ -31,7 +31,7 @@ fn models() -> Value {
 }
 
 fn model() -> Value {
-    let provider = text("A provider's model, such as `openai:gpt-4o`.");
+    let provider = text("A provider's model, such as `openai:gpt-4o`, or `person`.");
     let addressed = map(
         "A provider's model, with its address.",
         &["model"],
@@ -54,7 +54,7 @@ fn model() -> Value {
         &["rules"],
         [("rules", list("The first rule that holds answers.", reference("rule", "A rule.")))],
     );
-    either("A provider's model, or a script.", &[provider, addressed, script, rules])
+    either("A provider's model, a person, or a script.", &[provider, addressed, script, rules])
 }
 
 /// An answer of a scripted model, or a rule, which is an answer with a condition.

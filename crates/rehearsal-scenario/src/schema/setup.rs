@@ -90,6 +90,7 @@ fn mock() -> Value {
             ("responseFn", text("A JavaScript function that makes its answer.")),
             ("error", error),
             ("metadata", metadata),
+            ("person", json!({"const": true, "description": "A person answers."})),
             (
                 "state",
                 map_of(
@@ -104,6 +105,10 @@ fn mock() -> Value {
     let rules = json!({
         "allOf": [
             not_both("response", "responseFn"),
+            not_both("person", "response"),
+            not_both("person", "responseFn"),
+            not_both("person", "error"),
+            not_both("person", "metadata"),
             {
                 "if": {"allOf": [{"required": ["error"]}, {"not": sometimes}]},
                 "then": {"not": {"anyOf": [{"required": ["response"]}, {"required": ["responseFn"]}]}},

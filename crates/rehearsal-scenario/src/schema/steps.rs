@@ -87,6 +87,8 @@ fn conversation() -> Value {
             telling_texts("The messages, one after the other; the conversation ends after the last."),
         )],
     );
+    let person = word("A person, who says what comes next or ends the conversation.", &["person"]);
+    let user = either("Who plays the user.", &[script, person]);
     let debug = map(
         "What is kept for looking into a conversation.",
         &[],
@@ -105,7 +107,7 @@ fn conversation() -> Value {
         [
             ("max_turns", integer("The most turns it may take.", json!({"minimum": 2, "maximum": 20}))),
             ("user_simulator", simulator()),
-            ("user", script),
+            ("user", user),
             (
                 "termination_conditions",
                 list(

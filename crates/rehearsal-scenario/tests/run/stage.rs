@@ -15,6 +15,7 @@ use rehearsal_scenario::{
     Backstage, CheckOptions, ModelChoice, Problem, Scenario, ScenarioResult, ScriptedCondition,
     ScriptedReply, StepResult, check_with, compile,
 };
+use rehearsal_sim::person::People;
 use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Suite};
 use serde_json::Value;
 
@@ -74,6 +75,7 @@ pub(crate) struct Play {
     directory: PathBuf,
     variables: Vec<(String, String)>,
     cancel: Cancel,
+    people: Option<Arc<dyn People>>,
 }
 
 impl Play {
@@ -92,6 +94,7 @@ impl Play {
             directory: std::env::temp_dir(),
             variables: std::env::var("PATH").map(|path| ("PATH".to_owned(), path)).into_iter().collect(),
             cancel: Cancel::default(),
+            people: None,
         }
     }
 
@@ -135,6 +138,11 @@ impl Play {
         self
     }
 
+    pub(crate) fn people(mut self, people: impl People + 'static) -> Self {
+        self.people = Some(Arc::new(people));
+        self
+    }
+
     pub(crate) fn compile(&self) -> Result<CaseMaker, String> {
         let variables = self.variables.clone();
         let variable = move |name: &str| {
@@ -145,6 +153,7 @@ impl Play {
             self.scenario.clone(),
             Backstage {
                 models: Arc::new(build),
+                people: self.people.clone(),
                 scripts: Workers::new(nothing),
                 variables: Arc::new(variable),
                 directory: self.directory.clone(),
@@ -287,6 +296,7 @@ impl Clock for TokioClock {
 fn build(key: &str, choice: &ModelChoice) -> Result<Arc<dyn Model>, String> {
     let name = format!("script:{key}");
     Ok(match choice {
+        ModelChoice::Person => return Err(format!("model `{key}`: a person")),
         ModelChoice::Provider(text) if text == "silent" => {
             Arc::new(Slow { delay: None, text: String::new() })
         }

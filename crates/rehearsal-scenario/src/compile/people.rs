@@ -1,0 +1,82 @@
+//! The parts of a scenario that people play.
+
+use super::{Backstage, Role, line_span};
+use crate::{Action, ConversationUser, ModelChoice, Problem, Scenario};
+
+impl Role {
+    /// What to write instead, where a person cannot play the part.
+    pub(super) fn instead_of_person(self) -> Option<&'static str> {
+        match self {
+            Self::Agent => None,
+            Self::User => {
+                Some("let a person speak for themselves: user: person, in place of `user_simulator`")
+            }
+            Self::Judge => {
+                Some("name a model: judge: openai:gpt-4o, or a script: judge: {rules: [{json: {…}}]}")
+            }
+        }
+    }
+
+    pub(super) fn not_by_person(self) -> String {
+        format!("{} cannot be played by a person", self.of())
+    }
+}
+
+impl Scenario {
+    /// Refuses a scenario in which a person plays a part and nobody can be asked.
+    pub(super) fn refuse_missing_people(&self, backstage: &Backstage) -> Result<(), String> {
+        let parts = self.parts_of_people(backstage.live);
+        if parts.is_empty() || backstage.people.is_some() {
+            return Ok(());
+        }
+        Err(format!(
+            "this scenario is played by a person: {}; and nobody here brings them what they are asked\n\nhint: cast \
+             somebody else: a model or a script under `models`, a `response` in the mock, `user: {{script: […]}}`",
+            parts.join(", ")
+        ))
+    }
+
+    /// The parts that people play, in words; under `--live` mocks do not answer, whoever plays them.
+    fn parts_of_people(&self, live: bool) -> Vec<String> {
+        let mut parts = Vec::new();
+        if self
+            .uses()
+            .iter()
+            .any(|(role, written, _)| *role == Role::Agent && self.is_person(*role, *written))
+        {
+            parts.push("the model of the agent".to_owned());
+        }
+        let mocks = self.setup.mocks.iter().filter(|mock| mock.person && !live);
+        parts.extend(mocks.map(|mock| format!("tool `{}` (line {})", mock.method, mock.line)));
+        for (index, step) in self.run.iter().enumerate() {
+            if let Action::Conversation { conversation, .. } = &step.action
+                && conversation.user == ConversationUser::Person
+            {
+                parts.push(format!("the user of step {} (line {})", index + 1, step.line));
+            }
+        }
+        parts
+    }
+
+    fn is_person(&self, role: Role, written: Option<&str>) -> bool {
+        self.model(role, written).is_some_and(|named| named.model == ModelChoice::Person)
+    }
+
+    /// What is wrong with people in parts that they cannot play.
+    pub(super) fn misplaced_people(&self, text: &str) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = Vec::new();
+        for (role, written, at) in self.uses() {
+            let Some(named) = self.model(role, written).filter(|_| self.is_person(role, written)) else {
+                continue;
+            };
+            let Some(instead) = role.instead_of_person() else { continue };
+            let at = if named.line == 0 { at } else { named.line };
+            let message = role.not_by_person();
+            let problem = Problem::error("no-person", line_span(text, at), message).help(instead);
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+        problems
+    }
+}
