@@ -3,5 +3,6 @@
 //! Start from [`ledger`], which turns a one-line description into the ledger of a session.
 
 mod ledger;
+pub mod postgres;
 
 pub use ledger::ledger;

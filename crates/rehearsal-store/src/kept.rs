@@ -1,0 +1,162 @@
+//! The store, written once on whatever runs its operations.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use rehearsal_core::{SessionId, TurnId};
+use tokio::sync::broadcast;
+
+use crate::db::Engine;
+use crate::ops::{
+    AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, FindCue, FindCues, FindEvent,
+    FindEvents, FindHosts, FindOld, FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload,
+    FindWork, FinishWork, HasWork, PutChunk, PutHost, PutRun, Ready, RemoveOld, TakeWork, TouchCues,
+    WriteSession,
+};
+use crate::{
+    Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
+    Store, StoreError, StoredEvent, Work, WorkOutcome, Write,
+};
+
+/// A store on an engine.
+#[derive(Debug)]
+pub(crate) struct Kept<E>(pub(crate) E);
+
+#[async_trait]
+impl<E: Engine> Store for Kept<E> {
+    async fn write(&self, write: Write) -> Result<(), StoreError> {
+        self.0.change(WriteSession::new(write)?).await
+    }
+
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionRecord>, StoreError> {
+        self.0.look(FindSession(id.clone())).await
+    }
+
+    async fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionRecord>, StoreError> {
+        self.0.look(FindSessions(query.clone())).await
+    }
+
+    async fn delete_session(&self, id: &SessionId) -> Result<(), StoreError> {
+        self.0.change(DeleteSession(id.clone())).await
+    }
+
+    async fn events(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        self.0.look(FindEvents { session: session.clone(), after, limit }).await
+    }
+
+    async fn event(&self, session: &SessionId, event_id: &str) -> Result<Option<StoredEvent>, StoreError> {
+        self.0.look(FindEvent { session: session.clone(), event_id: event_id.to_owned() }).await
+    }
+
+    async fn turn(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<(Option<StoredEvent>, Option<StoredEvent>), StoreError> {
+        self.0.look(FindTurn { session: session.clone(), turn: turn.clone() }).await
+    }
+
+    async fn cue(&self, id: &CueId) -> Result<Option<Cue>, StoreError> {
+        self.0.look(FindCue(id.clone())).await
+    }
+
+    async fn cues(&self, query: &CueQuery) -> Result<Vec<Cue>, StoreError> {
+        self.0.look(FindCues(query.clone())).await
+    }
+
+    async fn touch_cues(&self, cues: &[CueId], now: i64) -> Result<(), StoreError> {
+        if cues.is_empty() {
+            return Ok(());
+        }
+        self.0.change(TouchCues { cues: cues.to_vec(), now }).await
+    }
+
+    async fn abandon_cues(&self, unseen_since: i64) -> Result<Vec<Cue>, StoreError> {
+        self.0.change(AbandonCues { unseen_since }).await
+    }
+
+    async fn put_host(&self, host: &Host) -> Result<(), StoreError> {
+        self.0.change(PutHost(host.clone())).await
+    }
+
+    async fn hosts(&self) -> Result<Vec<Host>, StoreError> {
+        self.0.look(FindHosts).await
+    }
+
+    async fn delete_host(&self, id: &str) -> Result<(), StoreError> {
+        self.0.change(DeleteHost(id.to_owned())).await
+    }
+
+    async fn take_work(&self, host: &str) -> Result<Option<Work>, StoreError> {
+        if !self.0.look(HasWork(host.to_owned())).await? {
+            return Ok(None);
+        }
+        self.0.change(TakeWork(host.to_owned())).await
+    }
+
+    async fn finish_work(&self, id: &str, outcome: WorkOutcome) -> Result<(), StoreError> {
+        self.0.change(FinishWork { id: id.to_owned(), outcome }).await
+    }
+
+    async fn work(&self, id: &str) -> Result<Option<Work>, StoreError> {
+        self.0.look(FindWork(id.to_owned())).await
+    }
+
+    async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError> {
+        self.0.change(PutRun(run.clone())).await
+    }
+
+    async fn run(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {
+        self.0.look(FindRun(id.to_owned())).await
+    }
+
+    async fn runs(&self, query: &RunQuery) -> Result<Page<RunRecord>, StoreError> {
+        self.0.look(FindRuns(query.clone())).await
+    }
+
+    async fn delete_run(&self, id: &str) -> Result<(), StoreError> {
+        self.0.change(DeleteRun(id.to_owned())).await
+    }
+
+    async fn put_chunk(&self, upload: &str, offset: u64, bytes: Bytes, now: i64) -> Result<(), StoreError> {
+        self.0.change(PutChunk { upload: upload.to_owned(), offset, bytes, now }).await
+    }
+
+    async fn upload(&self, upload: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.look(FindUpload(upload.to_owned())).await
+    }
+
+    async fn delete_upload(&self, upload: &str) -> Result<(), StoreError> {
+        self.0.change(DeleteUpload(upload.to_owned())).await
+    }
+
+    async fn gc(&self, policy: GcPolicy) -> Result<(u64, u64), StoreError> {
+        let old = self.0.look(FindOld(policy)).await?;
+        if policy.dry_run {
+            return Ok(old.counts());
+        }
+        let (mut runs, mut sessions) = (0, 0);
+        for piece in old.pieces() {
+            let removed = self.0.change(RemoveOld(piece)).await?;
+            runs += removed.0;
+            sessions += removed.1;
+        }
+        Ok((runs, sessions))
+    }
+
+    fn changes(&self) -> broadcast::Receiver<Change> {
+        self.0.changes()
+    }
+
+    async fn ready(&self) -> Result<(), StoreError> {
+        self.0.look(Ready).await
+    }
+
+    fn place(&self) -> String {
+        self.0.place()
+    }
+}

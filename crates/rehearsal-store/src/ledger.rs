@@ -1,0 +1,123 @@
+//! Whole ledgers, in and out of a store.
+
+use bytes::Bytes;
+use rehearsal_core::{EndReason, Event, EventBody, Ledger, SessionId};
+use uuid::Uuid;
+
+use crate::{NewEvent, NewSession, Payload, SessionStatus, Store, StoreError, Write, rules};
+use std::sync::Arc;
+
+/// How many events are read or written at a time.
+const BATCH: u32 = 500;
+
+/// The ledger of a session, whole. One that has no events yet is empty.
+///
+/// Its session is the one its events name, which for a run may be another than the store's id.
+///
+/// # Errors
+/// There is no such session, the store fails, or what it holds is no ledger.
+pub async fn read_ledger(store: &dyn Store, session: &SessionId) -> Result<Ledger, StoreError> {
+    if store.session(session).await?.is_none() {
+        return Err(StoreError::NotFound { what: "session", id: session.to_string() });
+    }
+    let mut events: Vec<Arc<Event>> = Vec::new();
+    loop {
+        let after = events.last().map_or(0, |event| event.seq);
+        let page = store.events(session, after, BATCH).await?;
+        let whole = page.len() < BATCH as usize;
+        events.extend(page.into_iter().map(|stored| stored.event));
+        if whole {
+            break;
+        }
+    }
+    let id = events.first().map_or_else(|| session.clone(), |event| event.session.clone());
+    Ledger::from_events(id, events).map_err(|error| {
+        StoreError::Corrupt(format!("the events of session `{session}` are no ledger: {error}"))
+    })
+}
+
+/// Keeps a whole ledger as one session and gives the id it is kept under: its own, or a new one where its own is
+/// taken or is no UUIDv4. The events are kept as they are.
+///
+/// The session is active as long as the ledger has no end. It is completed when it ended by itself and an agent
+/// answered, and cancelled otherwise.
+///
+/// # Errors
+/// The store fails or refuses an event; nothing of the ledger is kept then.
+pub async fn import_ledger(
+    store: &dyn Store,
+    ledger: &Ledger,
+    new: NewSession,
+) -> Result<SessionId, StoreError> {
+    let own = ledger.session();
+    let id = if rules::is_uuid_v4(own.as_str()) { own.clone() } else { fresh_session() };
+    match write_all(store, ledger, &new, &id).await {
+        Err(StoreError::Exists { what: "session", .. }) => {
+            let id = fresh_session();
+            write_all(store, ledger, &new, &id).await?;
+            Ok(id)
+        }
+        Err(error) => Err(error),
+        Ok(()) => Ok(id),
+    }
+}
+
+async fn write_all(
+    store: &dyn Store,
+    ledger: &Ledger,
+    new: &NewSession,
+    id: &SessionId,
+) -> Result<(), StoreError> {
+    let ended = ledger.end().map(|reason| status(ledger, reason));
+    let end_at = ledger.events().iter().position(|event| is_end(event));
+    let mut batches = ledger.events().chunks(BATCH as usize);
+    let (mut done, mut create) = (0, Some(new.clone()));
+    loop {
+        let batch = batches.next().unwrap_or_default();
+        let at = batch.last().map_or(new.created_at, |event| event.at.as_millisecond());
+        let mut write = Write::new(id.clone(), at, done as u64);
+        write.create = create.take();
+        write.events = batch.iter().map(kept).collect();
+        // After the end only notes may come, and they may.
+        write.status = end_at.filter(|end| (done..done + batch.len()).contains(end)).and(ended);
+        let first = done == 0;
+        done += batch.len();
+        if let Err(error) = store.write(write).await {
+            if !first {
+                // Half a ledger is worse than none; what cannot be removed now is at least no lie: it is active.
+                let _removed = store.delete_session(id).await;
+            }
+            return Err(error);
+        }
+        if done == ledger.events().len() {
+            return Ok(());
+        }
+    }
+}
+
+fn kept(event: &Arc<Event>) -> NewEvent {
+    NewEvent { event_id: fresh_id(), payload: Payload::Other, event: event.clone(), blob: Bytes::new() }
+}
+
+fn is_end(event: &Event) -> bool {
+    matches!(event.body, EventBody::SessionEnded { .. })
+}
+
+fn status(ledger: &Ledger, reason: EndReason) -> SessionStatus {
+    let by_itself = matches!(reason, EndReason::Completed | EndReason::StateMatches);
+    let answered = ledger
+        .events()
+        .iter()
+        .any(|event| matches!(event.body, EventBody::FinalResponse { .. } | EventBody::AgentEnded { .. }));
+    if by_itself && answered { SessionStatus::Completed } else { SessionStatus::Cancelled }
+}
+
+fn fresh_session() -> SessionId {
+    SessionId::new(fresh_id())
+}
+
+fn fresh_id() -> String {
+    #[expect(clippy::disallowed_methods, reason = "ids of the store are its own and are in no ledger")]
+    let id = Uuid::new_v4();
+    id.to_string()
+}

@@ -1,0 +1,31 @@
+//! Keeping ledgers, cues and runs: SQLite by default, PostgreSQL for teams.
+//!
+//! A [`Store`] keeps the ledger of every session event by event, what waits for a person ([`Cue`]), which agents are
+//! known and what they are to do, and the results of runs. What it has acknowledged survives the process.
+//!
+//! All that happens to a session is one [`Write`]: events that follow a known last event, together with the cues they
+//! open or close and the session's new status. It happens whole or not at all, and it is refused when somebody else
+//! wrote first ([`StoreError::Moved`]): the writer looks again and decides again. Nobody holds a lock meanwhile.
+
+mod db;
+mod error;
+mod gc;
+mod kept;
+mod ledger;
+mod ops;
+mod postgres;
+mod record;
+mod rules;
+mod sqlite;
+mod store;
+mod word;
+
+pub use error::StoreError;
+pub use gc::GcPolicy;
+pub use ledger::{import_ledger, read_ledger};
+pub use record::{
+    AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,
+    NewSession, NewWork, Page, Payload, RunQuery, RunRecord, SessionQuery, SessionRecord, SessionSource,
+    SessionStatus, StoredEvent, Work, WorkOutcome, Write,
+};
+pub use store::{Store, StoreRef, open};

@@ -1,0 +1,80 @@
+//! Events, read.
+
+use rehearsal_core::{SessionId, TurnId};
+
+use crate::db::{Db, Op, Row, first};
+use crate::word::Word;
+use crate::{Change, Payload, StoreError, StoredEvent};
+
+const AFTER: &str = "SELECT event_id, timestamp, payload_type, event, proto_blob FROM events \
+    WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+const ONE: &str = "SELECT event_id, timestamp, payload_type, event, proto_blob FROM events \
+    WHERE session_id = $1 AND event_id = $2";
+const OF_TURN: &str = "SELECT kind, event_id, timestamp, payload_type, event, proto_blob FROM events \
+    WHERE session_id = $1 AND turn_id = $2 AND kind IN ('model_request', 'model_response')";
+
+#[derive(Debug)]
+pub(crate) struct FindEvents {
+    pub(crate) session: SessionId,
+    pub(crate) after: u64,
+    pub(crate) limit: u32,
+}
+
+impl Op for FindEvents {
+    type Output = Vec<StoredEvent>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let binds = [self.session.as_str().into(), self.after.into(), i64::from(self.limit).into()];
+        db.rows(AFTER, &binds).await?.into_iter().map(read).collect()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct FindEvent {
+    pub(crate) session: SessionId,
+    pub(crate) event_id: String,
+}
+
+impl Op for FindEvent {
+    type Output = Option<StoredEvent>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let binds = [self.session.as_str().into(), self.event_id.as_str().into()];
+        first(db, ONE, &binds).await?.map(read).transpose()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct FindTurn {
+    pub(crate) session: SessionId,
+    pub(crate) turn: TurnId,
+}
+
+impl Op for FindTurn {
+    type Output = (Option<StoredEvent>, Option<StoredEvent>);
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let (mut request, mut response) = (None, None);
+        // Events of no turn are kept under the empty one.
+        if self.turn.as_str().is_empty() {
+            return Ok((request, response));
+        }
+        for mut row in db.rows(OF_TURN, &[self.session.as_str().into(), self.turn.as_str().into()]).await? {
+            match row.text()?.as_str() {
+                "model_request" => request = Some(read(row)?),
+                _ => response = Some(read(row)?),
+            }
+        }
+        Ok((request, response))
+    }
+}
+
+fn read(mut row: Row) -> Result<StoredEvent, StoreError> {
+    Ok(StoredEvent {
+        event_id: row.text()?,
+        timestamp: row.int()?,
+        payload: Payload::read(&row.text()?)?,
+        event: row.json()?,
+        blob: row.bytes()?,
+    })
+}

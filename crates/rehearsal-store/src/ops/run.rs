@@ -1,0 +1,97 @@
+//! Runs.
+
+use super::session::cut_page;
+use super::{json, page_size, page_token, read_page_token};
+use crate::db::{Cell, Db, DbError, Op, Row, first};
+use crate::{Change, Page, RunQuery, RunRecord, StoreError};
+
+const PUT: &str = "INSERT INTO runs (id, started_at, ended_at, title, status, result) \
+    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET started_at = excluded.started_at, \
+    ended_at = excluded.ended_at, title = excluded.title, status = excluded.status, result = excluded.result";
+
+#[derive(Debug)]
+pub(crate) struct PutRun(pub(crate) RunRecord);
+
+impl Op for PutRun {
+    type Output = ();
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<(), StoreError> {
+        let RunRecord { id, started_at, ended_at, title, status, result } = &self.0;
+        let binds = [
+            id.as_str().into(),
+            (*started_at).into(),
+            (*ended_at).into(),
+            title.as_str().into(),
+            status.as_str().into(),
+            result.as_ref().map(json).transpose()?.into(),
+        ];
+        db.run(PUT, &binds).await.map_err(|error| match error {
+            DbError::Rule(rule) if rule == "runs_status" => StoreError::Refused(format!(
+                "a run is running, passed, failed, error or interrupted, not `{status}`"
+            )),
+            other => other.into(),
+        })?;
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct FindRun(pub(crate) String);
+
+impl Op for FindRun {
+    type Output = Option<RunRecord>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let sql = "SELECT id, started_at, ended_at, title, status, result FROM runs WHERE id = $1";
+        first(db, sql, &[self.0.as_str().into()]).await?.map(read).transpose()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct FindRuns(pub(crate) RunQuery);
+
+impl Op for FindRuns {
+    type Output = Page<RunRecord>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let mut sql = "SELECT id, started_at, ended_at, title, status, NULL FROM runs".to_owned();
+        let mut binds: Vec<Cell> = Vec::new();
+        if let Some(token) = &self.0.page_token {
+            let (time, id) = read_page_token(token)?;
+            sql += " WHERE (started_at, id) < ($1, $2)";
+            binds = vec![time.into(), id.into()];
+        }
+        let limit = page_size(self.0.limit);
+        sql += " ORDER BY started_at DESC, id DESC LIMIT ";
+        sql += &(limit + 1).to_string();
+        let rows = db.rows(&sql, &binds).await?;
+        let mut items = rows.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Page { next: cut_page(&mut items, limit, |last| page_token(last.started_at, &last.id)), items })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct DeleteRun(pub(crate) String);
+
+impl Op for DeleteRun {
+    type Output = ();
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
+        if db.run("DELETE FROM runs WHERE id = $1", &[self.0.as_str().into()]).await? == 0 {
+            return Err(StoreError::NotFound { what: "run", id: self.0.clone() });
+        }
+        told.push(Change::Everything);
+        Ok(())
+    }
+}
+
+fn read(mut row: Row) -> Result<RunRecord, StoreError> {
+    Ok(RunRecord {
+        id: row.text()?,
+        started_at: row.int()?,
+        ended_at: row.int_or_none()?,
+        title: row.text()?,
+        status: row.text()?,
+        result: row.json_or_none()?,
+    })
+}

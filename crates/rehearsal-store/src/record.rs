@@ -1,0 +1,443 @@
+//! What is kept.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rehearsal_core::{CallId, Event, SessionId, SessionPart, TurnId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How a session stands. It goes from active to one of the others, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStatus {
+    /// It goes on.
+    Active,
+    /// It ended with a final response.
+    Completed,
+    /// It ended without one.
+    Cancelled,
+}
+
+/// Where a session came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionSource {
+    /// Made over HTTP, recorded by the Python plugin or another program.
+    Api,
+    /// Made over gRPC by the published plugin.
+    Adksim,
+    /// A case of a run.
+    Run,
+    /// Read from a file.
+    Import,
+}
+
+/// A session as it is listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// Its id in the store, a UUIDv4.
+    pub id: SessionId,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: i64,
+    /// A label for people; at most 500 characters.
+    pub description: Option<String>,
+    /// How it stands.
+    pub status: SessionStatus,
+    /// Where it came from.
+    pub source: SessionSource,
+    /// The agent, once one is chosen.
+    pub agent: Option<String>,
+    /// The part it plays in a case.
+    pub part: SessionPart,
+    /// The run it belongs to.
+    pub run: Option<String>,
+    /// The number of its last event.
+    pub last_seq: u64,
+    /// When its last event was written, in milliseconds since 1970.
+    pub updated_at: i64,
+    /// What its maker keeps with it (which host runs it, …); an object.
+    pub meta: Value,
+}
+
+/// A session to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewSession {
+    /// When, in milliseconds since 1970.
+    pub created_at: i64,
+    /// A label for people. What is longer than 500 characters is cut.
+    pub description: Option<String>,
+    /// Where it came from.
+    pub source: SessionSource,
+    /// The agent, if it is chosen already.
+    pub agent: Option<String>,
+    /// The part it plays in a case.
+    pub part: SessionPart,
+    /// The run it belongs to.
+    pub run: Option<String>,
+    /// What its maker keeps with it; an object.
+    pub meta: Value,
+}
+
+/// What kind of payload an event has on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Payload {
+    /// A model request.
+    Request,
+    /// The response to one.
+    Response,
+    /// Neither: the event is of the ledger only, and its blob is empty.
+    Other,
+}
+
+/// An event to be kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEvent {
+    /// Its id, a UUIDv4 that nothing else has.
+    pub event_id: String,
+    /// What it is on the wire.
+    pub payload: Payload,
+    /// The event, with its number.
+    pub event: Arc<Event>,
+    /// The protobuf of its payload exactly as it arrived; empty for events of the ledger only.
+    pub blob: Bytes,
+}
+
+/// An event that is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredEvent {
+    /// Its id.
+    pub event_id: String,
+    /// When it was kept, in milliseconds since 1970: the event's own time.
+    pub timestamp: i64,
+    /// What it is on the wire.
+    pub payload: Payload,
+    /// The event.
+    pub event: Arc<Event>,
+    /// The protobuf of its payload.
+    pub blob: Bytes,
+}
+
+/// Names a cue: the id of the model turn, of the call, or of the place where a user is asked.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CueId(Arc<str>);
+
+impl CueId {
+    /// Takes any text as an id.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for CueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &self.0)
+    }
+}
+
+/// What a person is asked to play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CueKind {
+    /// The model: what it answers.
+    Model,
+    /// A tool: what it gives.
+    Tool,
+    /// The user: what they say next.
+    User,
+}
+
+/// How a cue stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CueStatus {
+    /// Somebody waits for its answer.
+    Open,
+    /// Whoever waited has gone. It can still be answered, in case they come back, or be dismissed.
+    Abandoned,
+    /// It was answered.
+    Answered,
+    /// A person put it away unanswered, or its session ended.
+    Dismissed,
+}
+
+/// Something a person is asked to decide.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cue {
+    /// Its id: unique in the store.
+    pub id: CueId,
+    /// The session.
+    pub session: SessionId,
+    /// Its place among the session's cues: they are answered in this order.
+    pub position: u64,
+    /// What is asked for.
+    pub kind: CueKind,
+    /// The agent that waits.
+    pub agent: String,
+    /// The model turn, for cues of the model.
+    pub turn: Option<TurnId>,
+    /// The call, for cues of a tool.
+    pub call: Option<CallId>,
+    /// What a person needs to decide. For cues of wire sessions it is on the ledger, under the turn, and this is null.
+    pub prompt: Value,
+    /// How it stands.
+    pub status: CueStatus,
+    /// When it was opened, in milliseconds since 1970.
+    pub opened_at: i64,
+    /// When somebody was last seen waiting for it.
+    pub seen_at: i64,
+    /// The answer, once it is answered.
+    pub answer: Option<Value>,
+    /// The idempotency key that came with the answer.
+    pub answer_key: Option<String>,
+    /// The event that holds the answer, where answering wrote one.
+    pub answer_event: Option<String>,
+    /// When it was answered or dismissed.
+    pub closed_at: Option<i64>,
+}
+
+/// A cue to be opened. Its position follows the session's last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewCue {
+    /// Its id.
+    pub id: CueId,
+    /// What is asked for.
+    pub kind: CueKind,
+    /// The agent that waits.
+    pub agent: String,
+    /// The model turn, for cues of the model.
+    pub turn: Option<TurnId>,
+    /// The call, for cues of a tool.
+    pub call: Option<CallId>,
+    /// What a person needs to decide, unless it is on the ledger.
+    pub prompt: Value,
+}
+
+/// What a write does to a cue.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CueChange {
+    /// Opens one.
+    Open(NewCue),
+    /// Answers one that is open or abandoned; refused when it is neither.
+    Answer {
+        /// Which.
+        cue: CueId,
+        /// The answer.
+        answer: Value,
+        /// The idempotency key that came with it.
+        key: Option<String>,
+        /// The event that holds it, where this write has one.
+        event: Option<String>,
+    },
+    /// Puts one away that is open or abandoned; refused when it is neither.
+    Dismiss {
+        /// Which.
+        cue: CueId,
+    },
+    /// Puts away all of the session's that are open or abandoned.
+    DismissAll,
+}
+
+/// Something a host is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Its id.
+    pub id: String,
+    /// The host that is to do it.
+    pub host: String,
+    /// The session it is about.
+    pub session: SessionId,
+    /// What: `run`, `cancel`, `export`.
+    pub kind: String,
+    /// What is needed to do it.
+    pub payload: Value,
+    /// Whether a host has taken it.
+    pub taken: bool,
+    /// What came of it, once it is done.
+    pub outcome: Option<WorkOutcome>,
+    /// When it was given, in milliseconds since 1970.
+    pub created_at: i64,
+}
+
+/// What came of a piece of work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkOutcome {
+    /// It was done, with this result.
+    Done(Value),
+    /// It failed.
+    Failed(String),
+}
+
+/// A piece of work to be given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewWork {
+    /// Its id, a UUIDv4.
+    pub id: String,
+    /// The host that is to do it.
+    pub host: String,
+    /// What: `run`, `cancel`, `export`.
+    pub kind: String,
+    /// What is needed to do it.
+    pub payload: Value,
+}
+
+/// One change of a session: all of it or nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// The session.
+    pub session: SessionId,
+    /// Makes the session first; refused with [`Exists`](crate::StoreError::Exists) when it is there.
+    pub create: Option<NewSession>,
+    /// The moment, in milliseconds since 1970.
+    pub at: i64,
+    /// The number of the session's last event, as the writer knows it: 0 for a new one. When it is another,
+    /// the write is refused with [`Moved`](crate::StoreError::Moved). Ignored when there are no events.
+    pub after: u64,
+    /// The events, numbered from `after + 1` without a gap.
+    pub events: Vec<NewEvent>,
+    /// What happens to cues, in order.
+    pub cues: Vec<CueChange>,
+    /// The session's new status.
+    pub status: Option<SessionStatus>,
+    /// The session's agent, when it is chosen now.
+    pub agent: Option<String>,
+    /// What its maker keeps with it, when that changes: replaces the object.
+    pub meta: Option<Value>,
+    /// What hosts are to do now.
+    pub work: Vec<NewWork>,
+}
+
+impl Write {
+    /// A write that does nothing yet.
+    pub fn new(session: SessionId, at: i64, after: u64) -> Self {
+        Self {
+            session,
+            create: None,
+            at,
+            after,
+            events: Vec::new(),
+            cues: Vec::new(),
+            status: None,
+            agent: None,
+            meta: None,
+            work: Vec::new(),
+        }
+    }
+}
+
+/// Which sessions to list: all that fit, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct SessionQuery {
+    /// At most so many (1 to 1000).
+    pub limit: u32,
+    /// Goes on after the page that gave this token.
+    pub page_token: Option<String>,
+    /// Only those that stand like this.
+    pub status: Option<SessionStatus>,
+    /// Only those of this agent.
+    pub agent: Option<String>,
+    /// Only those of this run.
+    pub run: Option<String>,
+    /// Only those that came from here.
+    pub source: Option<SessionSource>,
+    /// Only those whose id, description or agent contains this, in whatever case.
+    pub search: Option<String>,
+    /// Oldest first instead.
+    pub oldest_first: bool,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    /// What is on it.
+    pub items: Vec<T>,
+    /// Asks for the next one, if there is one.
+    pub next: Option<String>,
+}
+
+/// Which cues to list: by session's age, then by position.
+#[derive(Clone, Debug, Default)]
+pub struct CueQuery {
+    /// Only those of this session.
+    pub session: Option<SessionId>,
+    /// Only those that stand like one of these; all when empty.
+    pub statuses: Vec<CueStatus>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// An agent that a host can run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// Its name.
+    pub name: String,
+    /// What else is known of it (instruction, tools, schemas); an object.
+    #[serde(flatten)]
+    pub about: serde_json::Map<String, Value>,
+}
+
+/// A process that runs agents for the server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its id, a UUIDv4.
+    pub id: String,
+    /// A name for people.
+    pub name: String,
+    /// The agents it can run.
+    pub agents: Vec<AgentRecord>,
+    /// When it was last seen, in milliseconds since 1970.
+    pub seen_at: i64,
+}
+
+/// A run of a suite, with its results once it has them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Its id, a UUIDv4.
+    pub id: String,
+    /// When it began, in milliseconds since 1970.
+    pub started_at: i64,
+    /// When it ended.
+    pub ended_at: Option<i64>,
+    /// What was run, in words for people.
+    pub title: String,
+    /// `running`, `passed`, `failed`, `error`, `interrupted`.
+    pub status: String,
+    /// What it came to, as `rehearse run --format json` prints it.
+    pub result: Option<Value>,
+}
+
+/// Which runs to list: newest first.
+#[derive(Clone, Debug, Default)]
+pub struct RunQuery {
+    /// At most so many.
+    pub limit: u32,
+    /// Goes on after the page that gave this token.
+    pub page_token: Option<String>,
+}
+
+/// Something changed; whoever waits for it looks again. Telling may be late or doubled, never wrong, and when the
+/// receiver lags it must look at everything it waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A session has new events, cues or a new status.
+    Session(SessionId),
+    /// There is work for a host, or work of it was done.
+    Work(String),
+    /// Anything may have changed.
+    Everything,
+}

@@ -1,0 +1,141 @@
+//! The store, whatever database is behind it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use rehearsal_core::{SessionId, TurnId};
+use tokio::sync::broadcast;
+
+use crate::kept::Kept;
+use crate::postgres::Postgres;
+use crate::sqlite::{self, Sqlite};
+use crate::{
+    Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
+    StoreError, StoredEvent, Work, WorkOutcome, Write,
+};
+
+/// A store that is shared.
+pub type StoreRef = Arc<dyn Store>;
+
+/// Keeps ledgers, cues, hosts and runs. What a call has acknowledged is durable.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Writes a change of a session: all of it or nothing.
+    ///
+    /// # Errors
+    /// [`Moved`](StoreError::Moved), [`Exists`](StoreError::Exists) (the session, an event id, a cue id),
+    /// [`NotFound`](StoreError::NotFound), or a rule of what is kept is broken.
+    async fn write(&self, write: Write) -> Result<(), StoreError>;
+
+    /// One session.
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionRecord>, StoreError>;
+
+    /// Sessions.
+    async fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionRecord>, StoreError>;
+
+    /// Removes a session with its events and cues.
+    async fn delete_session(&self, id: &SessionId) -> Result<(), StoreError>;
+
+    /// At most `limit` events of a session after the one with this number, in order.
+    async fn events(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// One event of a session by its id.
+    async fn event(&self, session: &SessionId, event_id: &str) -> Result<Option<StoredEvent>, StoreError>;
+
+    /// The request of a turn and its response.
+    async fn turn(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<(Option<StoredEvent>, Option<StoredEvent>), StoreError>;
+
+    /// One cue.
+    async fn cue(&self, id: &CueId) -> Result<Option<Cue>, StoreError>;
+
+    /// Cues, in the order they are to be answered.
+    async fn cues(&self, query: &CueQuery) -> Result<Vec<Cue>, StoreError>;
+
+    /// Says that somebody waits for these cues now. Those that were abandoned are open again.
+    async fn touch_cues(&self, cues: &[CueId], now: i64) -> Result<(), StoreError>;
+
+    /// Marks open cues as abandoned for which nobody was seen waiting since this moment, and tells which.
+    async fn abandon_cues(&self, unseen_since: i64) -> Result<Vec<Cue>, StoreError>;
+
+    /// Keeps a host and its agents, or its newer self.
+    async fn put_host(&self, host: &Host) -> Result<(), StoreError>;
+
+    /// The hosts.
+    async fn hosts(&self) -> Result<Vec<Host>, StoreError>;
+
+    /// Removes a host.
+    async fn delete_host(&self, id: &str) -> Result<(), StoreError>;
+
+    /// Takes the oldest piece of work that is for this host and that nobody has taken.
+    async fn take_work(&self, host: &str) -> Result<Option<Work>, StoreError>;
+
+    /// Says what came of a piece of work.
+    async fn finish_work(&self, id: &str, outcome: WorkOutcome) -> Result<(), StoreError>;
+
+    /// One piece of work.
+    async fn work(&self, id: &str) -> Result<Option<Work>, StoreError>;
+
+    /// Keeps a run, or its newer self.
+    async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError>;
+
+    /// One run.
+    async fn run(&self, id: &str) -> Result<Option<RunRecord>, StoreError>;
+
+    /// Runs, without their results.
+    async fn runs(&self, query: &RunQuery) -> Result<Page<RunRecord>, StoreError>;
+
+    /// Removes a run with its sessions.
+    async fn delete_run(&self, id: &str) -> Result<(), StoreError>;
+
+    /// Adds a chunk to an upload, which begins with offset 0. A chunk that is there already is taken once.
+    async fn put_chunk(&self, upload: &str, offset: u64, bytes: Bytes, now: i64) -> Result<(), StoreError>;
+
+    /// An upload, whole.
+    async fn upload(&self, upload: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Removes an upload.
+    async fn delete_upload(&self, upload: &str) -> Result<(), StoreError>;
+
+    /// Removes what is old: runs, sessions, uploads nobody used. Gives the number of runs and of sessions.
+    async fn gc(&self, policy: GcPolicy) -> Result<(u64, u64), StoreError>;
+
+    /// Tells what changes, in this process and in others.
+    fn changes(&self) -> broadcast::Receiver<Change>;
+
+    /// Whether the store can be used now.
+    async fn ready(&self) -> Result<(), StoreError>;
+
+    /// Where it is, for people; without any password.
+    fn place(&self) -> String;
+}
+
+/// Opens a store: a path of a SQLite file, or an address that begins with `postgres://` or `postgresql://`.
+///
+/// A file is made with its folder when it is not there. An address may say `sslmode=disable`, `prefer` or `require`
+/// (`verify-ca` and `verify-full` mean the same), and `sslrootcert=FILE`; certificates are always checked. When it
+/// says nothing, connections to this machine are plain and all others encrypted.
+///
+/// # Errors
+/// It cannot be opened, or a newer version of this program made it.
+pub async fn open(place: &str) -> Result<StoreRef, StoreError> {
+    if place.starts_with("postgres://") || place.starts_with("postgresql://") {
+        return Ok(Arc::new(Kept(Postgres::open(place).await?)));
+    }
+    if place.is_empty() || place == ":memory:" || place.contains("://") {
+        let why = "a store is the path of a file, or an address that begins with postgres://".to_owned();
+        return Err(StoreError::Unavailable { place: format!("`{place}`"), why });
+    }
+    Ok(Arc::new(Kept(Sqlite::open(Path::new(place), sqlite::Options::default()).await?)))
+}

@@ -1,0 +1,106 @@
+//! What is old goes, what is needed stays.
+
+use bytes::Bytes;
+use rehearsal_core::SessionId;
+use rehearsal_store::{GcPolicy, RunRecord, SessionSource, SessionStatus, Write};
+
+use crate::support::*;
+
+/// A session that ended so many milliseconds after [`NOW`].
+async fn ended_at(home: &Home, later: i64) -> SessionId {
+    let session = fresh();
+    let mut write = create(&session, SessionSource::Api);
+    write.create.as_mut().unwrap().created_at += later;
+    home.store.write(write).await.unwrap();
+    let mut write = Write::new(session.clone(), NOW + later, 0);
+    write.status = Some(SessionStatus::Cancelled);
+    home.store.write(write).await.unwrap();
+    session
+}
+
+/// A run with one session in it.
+async fn run(
+    home: &Home,
+    id: &str,
+    later: i64,
+    ended: Option<i64>,
+    status: Option<SessionStatus>,
+) -> SessionId {
+    let run = RunRecord {
+        id: id.to_owned(),
+        started_at: NOW + later,
+        ended_at: ended,
+        title: "t".to_owned(),
+        status: if ended.is_some() { "passed" } else { "running" }.to_owned(),
+        result: None,
+    };
+    home.store.put_run(&run).await.unwrap();
+    let session = fresh();
+    let mut write = create(&session, SessionSource::Run);
+    write.create.as_mut().unwrap().run = Some(id.to_owned());
+    home.store.write(write).await.unwrap();
+    let mut write = Write::new(session.clone(), NOW, 0);
+    write.status = status;
+    home.store.write(write).await.unwrap();
+    session
+}
+
+async fn there(home: &Home, session: &SessionId) -> bool {
+    home.store.session(session).await.unwrap().is_some()
+}
+
+behaviours! {
+    async fn what_ended_before_a_moment_goes(home: &Home) {
+        let (old, new) = (ended_at(home, 10).await, ended_at(home, 20).await);
+        let active = home.session().await;
+        home.store.put_chunk("old", 0, Bytes::from_static(b"x"), NOW + 10).await.unwrap();
+        home.store.put_chunk("new", 0, Bytes::from_static(b"x"), NOW + 20).await.unwrap();
+        let policy = GcPolicy { before: Some(NOW + 20), ..GcPolicy::default() };
+        assert_eq!(home.store.gc(GcPolicy { dry_run: true, ..policy }).await.unwrap(), (0, 1));
+        assert!(there(home, &old).await);
+        assert_eq!(home.store.gc(policy).await.unwrap(), (0, 1));
+        assert_eq!((there(home, &old).await, there(home, &new).await, there(home, &active).await), (false, true, true));
+        assert_eq!(home.store.upload("old").await.unwrap(), None);
+        assert!(home.store.upload("new").await.unwrap().is_some());
+    }
+
+    async fn only_the_newest_are_kept(home: &Home) {
+        let mut sessions = Vec::new();
+        for later in 0..30 {
+            sessions.push(ended_at(home, later).await);
+        }
+        let active = home.session().await;
+        let policy = GcPolicy { keep: Some(2), ..GcPolicy::default() };
+        assert_eq!(home.store.gc(GcPolicy { dry_run: true, ..policy }).await.unwrap(), (0, 28));
+        assert_eq!(home.store.gc(policy).await.unwrap(), (0, 28));
+        for (at, session) in sessions.iter().enumerate() {
+            assert_eq!(there(home, session).await, at >= 28, "{at}");
+        }
+        assert!(there(home, &active).await);
+    }
+
+    async fn a_run_goes_with_its_sessions_unless_something_in_it_goes_on(home: &Home) {
+        let cancelled = Some(SessionStatus::Cancelled);
+        let old = run(home, "old", 0, Some(NOW + 1), cancelled).await;
+        let running = run(home, "running", 1, None, cancelled).await;
+        let waits = run(home, "waits", 2, Some(NOW + 3), None).await;
+        let new = run(home, "new", 9, Some(NOW + 100), cancelled).await;
+        let policy = GcPolicy { before: Some(NOW + 50), ..GcPolicy::default() };
+        assert_eq!(home.store.gc(GcPolicy { dry_run: true, ..policy }).await.unwrap(), (1, 1));
+        assert_eq!(home.store.gc(policy).await.unwrap(), (1, 1));
+        assert!(home.store.run("old").await.unwrap().is_none());
+        let left = [there(home, &old).await, there(home, &running).await, there(home, &waits).await, there(home, &new).await];
+        assert_eq!(left, [false, true, true, true]);
+        assert_eq!(home.store.gc(GcPolicy { keep: Some(0), ..GcPolicy::default() }).await.unwrap(), (1, 1));
+        assert!(home.store.run("new").await.unwrap().is_none());
+        assert!(home.store.run("waits").await.unwrap().is_some());
+    }
+
+    async fn without_a_policy_nothing_goes(home: &Home) {
+        let session = ended_at(home, 0).await;
+        home.store.put_chunk("u", 0, Bytes::from_static(b"x"), NOW).await.unwrap();
+        assert_eq!(home.store.gc(GcPolicy::default()).await.unwrap(), (0, 0));
+        assert!(there(home, &session).await);
+        assert!(home.store.upload("u").await.unwrap().is_some());
+    }
+}

@@ -1,0 +1,108 @@
+//! Opening a store: what is made, what is refused.
+
+use futures::future::join_all;
+use rehearsal_store::{StoreError, open};
+
+use crate::support::*;
+
+async fn refused(place: &str) -> String {
+    match open(place).await {
+        Err(error @ (StoreError::Unavailable { .. } | StoreError::Corrupt(_))) => error.to_string(),
+        other => panic!("{place}: {other:?}"),
+    }
+}
+
+behaviours! {
+    async fn what_was_written_is_there_when_it_is_opened_again(home: &Home) {
+        let session = home.session().await;
+        let again = home.again().await;
+        assert_eq!(again.session(&session).await.unwrap().unwrap().last_seq, 2);
+        again.ready().await.unwrap();
+    }
+
+    async fn many_may_open_it_at_once(home: &Home) {
+        let opened = join_all((0..6).map(|_| home.again())).await;
+        for store in opened {
+            store.ready().await.unwrap();
+        }
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_is_made_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::sqlite().await;
+    home.session().await;
+    let file = std::path::Path::new(home.place());
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(file), mode(file.parent().unwrap())), (0o600, 0o700));
+    for beside in ["-wal", "-shm"] {
+        assert_eq!(mode(std::path::Path::new(&format!("{}{beside}", home.place()))), 0o600, "{beside}");
+    }
+}
+
+#[tokio::test]
+async fn many_may_make_a_file_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("s.db").display().to_string();
+    for store in join_all((0..6).map(|_| open(&place))).await {
+        store.unwrap().ready().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("s.db").display().to_string();
+    rusqlite::Connection::open(&place).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let why = refused(&place).await;
+    assert!(why.contains("version 99") && why.contains("update the program"), "{why}");
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_refused() {
+    let home = Home::postgres().await;
+    home.database.as_ref().unwrap().sql("UPDATE rehearsal_version SET version = 99");
+    let why = refused(home.place()).await;
+    assert!(why.contains("version 99") && why.contains("update the program"), "{why}");
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(place("text"), "this is no database, whatever its name says; not at all").unwrap();
+    let why = refused(&place("text")).await;
+    assert!(why.contains("use another --store"), "{why}");
+    rusqlite::Connection::open(place("other")).unwrap().execute("CREATE TABLE t (x)", []).unwrap();
+    let why = refused(&place("other")).await;
+    assert!(why.contains("another program"), "{why}");
+    for odd in ["", ":memory:", "mysql://host/db"] {
+        assert!(refused(odd).await.contains("the path of a file"), "{odd}");
+    }
+    let why = refused("postgres://ada:secret@127.0.0.1:1/db").await;
+    assert!(why.contains("postgres://ada@127.0.0.1:1/db") && !why.contains("secret"), "{why}");
+}
+
+#[tokio::test]
+async fn other_tools_find_the_published_columns() {
+    let home = Home::sqlite().await;
+    let session = home.session().await;
+    let file = rusqlite::Connection::open(home.place()).unwrap();
+    let sql = "SELECT s.id, s.created_at, s.status, e.timestamp, e.turn_id, e.agent_name, e.payload_type, \
+        e.proto_blob, e.event FROM sessions s JOIN events e ON e.session_id = s.id WHERE e.seq = 2";
+    let row = file.query_row(sql, [], |row| {
+        let (id, created, status): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (at, turn, agent): (i64, String, String) = (row.get(3)?, row.get(4)?, row.get(5)?);
+        let (payload, blob, line): (String, Vec<u8>, String) = (row.get(6)?, row.get(7)?, row.get(8)?);
+        Ok(((id, created, status), (at, turn, agent), (payload, blob, line)))
+    });
+    let line = serde_json::to_string(&*home.store.events(&session, 1, 1).await.unwrap()[0].event).unwrap();
+    let expected = (
+        (session.to_string(), NOW / 1000, "active".to_owned()),
+        (NOW + 2, String::new(), "agent".to_owned()),
+        ("other".to_owned(), Vec::new(), line),
+    );
+    assert_eq!(row.unwrap(), expected);
+}
