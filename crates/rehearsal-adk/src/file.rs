@@ -1,0 +1,218 @@
+//! Putting a golden trace into an `EvalSet` file.
+
+mod disk;
+mod splice;
+
+use std::path::{Path, PathBuf};
+
+use rehearsal_core::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::eval_set::{EvalCase, EvalSet, pretty};
+use crate::import::{Dialect, ImportError};
+use crate::name::{eval_set_id, sanitised, unique};
+use crate::trace::{GoldenTrace, seconds};
+
+/// What a new `EvalSet` file is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvalSetDefaults {
+    /// The id; what ADK does not take in one is replaced.
+    pub eval_set_id: String,
+    /// The name.
+    pub name: Option<String>,
+    /// The present moment: when the file is made, and when the trace is exported.
+    pub now: Timestamp,
+}
+
+impl EvalSetDefaults {
+    /// The eval set of an agent: `math_agent_evals`, with the agent's name.
+    pub fn for_agent(agent: &str, now: Timestamp) -> Self {
+        Self { eval_set_id: eval_set_id(agent), name: Some(agent.to_owned()), now }
+    }
+}
+
+/// A golden trace that is in a file now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The file.
+    pub path: PathBuf,
+    /// The id of the case in it. It has a number at its end where the id was taken.
+    pub eval_id: String,
+    /// How many cases the file has.
+    pub cases: usize,
+    /// Whether the file is new.
+    pub is_new: bool,
+    /// What its user may want to know.
+    pub hints: Vec<String>,
+}
+
+/// Why a golden trace could not be put into a file. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// A link leads to a link and so on.
+    #[error("`{}` is a link that leads nowhere", path.display())]
+    Links {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder cannot be made.
+    #[error("cannot make the folder `{}`", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The lock cannot be taken.
+    #[error("cannot lock `{}`, which keeps two exports from writing at once", path.display())]
+    Lock {
+        /// The lock's file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file must not be written.
+    #[error("`{}` is write-protected\n\nhint: allow writing to it, or export to another file", path.display())]
+    Protected {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is no `EvalSet`.
+    #[error("`{}` is not an EvalSet; it is left as it is", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: ImportError,
+    },
+    /// The file is one of the older lists.
+    #[error(
+        "`{}` is in the older list format, to which nothing can be added\n\nhint: export to another file, or convert this one with `AgentEvaluator.migrate_eval_data_to_new_schema`",
+        path.display()
+    )]
+    Legacy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has its cases twice.
+    #[error("`{}` has `eval_cases` twice, so it is not clear where the case belongs\n\nhint: keep one of them", path.display())]
+    Twice {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// Appends a golden trace to an `EvalSet` file, or makes the file.
+///
+/// What is in the file stays byte for byte: the case is put in before the end of `eval_cases`. The file is replaced as a
+/// whole or not at all, keeps its permissions, and stays where a link to it leads. Exports at the same time, also of
+/// several processes, wait for each other at `FILE.lock`, which is locked (`flock`) and never removed.
+///
+/// Where the case came from goes into a file beside it, see [`sidecar_path`].
+///
+/// # Errors
+/// The file cannot be read or written, or is no `EvalSet`. It is as it was then.
+pub fn append_to_file(
+    path: &Path,
+    defaults: &EvalSetDefaults,
+    trace: &GoldenTrace,
+) -> Result<Written, AppendError> {
+    let target = disk::resolve(path)?;
+    let _lock = disk::lock(&target)?;
+    let existing = disk::read(&target)?;
+    let (text, case, cases) = match &existing {
+        None => create(defaults, &trace.case),
+        Some(existing) => extend(&target, existing, &trace.case)?,
+    };
+    disk::replace(&target, &text).map_err(|source| AppendError::Write { path: target.clone(), source })?;
+    let mut hints = hints(path, &case.eval_id);
+    if let Err(why) = note_origin(&target, &case.eval_id, trace, defaults.now) {
+        let sidecar = sidecar_path(&target);
+        hints.push(format!("where the case came from could not be kept in `{}`: {why}", sidecar.display()));
+    }
+    Ok(Written { path: path.to_owned(), eval_id: case.eval_id, cases, is_new: existing.is_none(), hints })
+}
+
+/// The file beside an `EvalSet` file that says where its cases came from: `math.evalset.rehearsal.json` beside
+/// `math.evalset.json`. It is an object of `{"session", "exported_at", "version"}` by eval id.
+pub fn sidecar_path(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{}.rehearsal.json", name.strip_suffix(".json").unwrap_or(&name)))
+}
+
+fn create(defaults: &EvalSetDefaults, case: &EvalCase) -> (String, EvalCase, usize) {
+    let set = EvalSet {
+        eval_set_id: sanitised(&defaults.eval_set_id),
+        name: defaults.name.clone(),
+        description: None,
+        eval_cases: vec![case.clone()],
+        creation_timestamp: seconds(defaults.now),
+    };
+    (set.to_json(), case.clone(), 1)
+}
+
+fn extend(path: &Path, existing: &str, case: &EvalCase) -> Result<(String, EvalCase, usize), AppendError> {
+    let path = || path.to_owned();
+    let imported = EvalSet::read(existing).map_err(|source| AppendError::Invalid { path: path(), source })?;
+    if imported.dialect != Dialect::EvalSet {
+        return Err(AppendError::Legacy { path: path() });
+    }
+    let cases = &imported.set.eval_cases;
+    let is_taken = |id: &str| cases.iter().any(|case| case.eval_id == id);
+    let case = EvalCase { eval_id: unique(&case.eval_id, is_taken), ..case.clone() };
+    let text = splice::append_item(existing, "eval_cases", &case.to_value())
+        .ok_or_else(|| AppendError::Twice { path: path() })?;
+    // Whatever the file looks like: what is about to be written is what was there and one case more.
+    let again = EvalSet::read(&text).map_err(|source| AppendError::Invalid { path: path(), source })?.set;
+    match again.eval_cases.split_last() {
+        Some((last, before)) if before == cases && last.eval_id == case.eval_id => {
+            Ok((text, case, again.eval_cases.len()))
+        }
+        _ => Err(AppendError::Twice { path: path() }),
+    }
+}
+
+fn hints(path: &Path, eval_id: &str) -> Vec<String> {
+    let mut hints = Vec::new();
+    if eval_id.contains(':') {
+        let why = "`adk eval FILE:ID` cannot select it; export without colons to be able to";
+        hints.push(format!("the id `{eval_id}` has colons: {why}"));
+    }
+    if cfg!(unix) && path.to_string_lossy().contains(':') {
+        hints.push(format!("`adk eval` reads a path only up to its first colon: `{}`", path.display()));
+    }
+    hints
+}
+
+fn note_origin(target: &Path, eval_id: &str, trace: &GoldenTrace, now: Timestamp) -> Result<(), String> {
+    let sidecar = sidecar_path(target);
+    let text = disk::read(&sidecar).map_err(|error| error.to_string())?;
+    let known = text.map_or(Ok(Map::new()), |text| serde_json::from_str(&text));
+    let mut origins: Map<String, Value> =
+        known.map_err(|error| format!("it is there and is no JSON object: {error}"))?;
+    let origin = json!({
+        "session": trace.session,
+        "exported_at": now,
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    origins.insert(eval_id.to_owned(), origin);
+    disk::replace(&sidecar, &pretty(&Value::Object(origins))).map_err(|error| error.to_string())
+}

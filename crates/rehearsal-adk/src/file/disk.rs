@@ -1,0 +1,80 @@
+//! Files that are replaced whole, by one process at a time.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::AppendError;
+
+/// As many links as Linux follows.
+const MAX_LINKS: u32 = 40;
+
+/// Where a path leads when it is a link, there or not: a link must not be replaced by a file.
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, AppendError> {
+    let mut found = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&found) {
+            Ok(target) => found = folder(&found).join(target),
+            Err(_) => return Ok(found),
+        }
+    }
+    Err(AppendError::Links { path: path.to_owned() })
+}
+
+/// Waits until nobody else writes the file. The lock is given back when it is dropped.
+pub(super) fn lock(target: &Path) -> Result<File, AppendError> {
+    let folder = folder(target);
+    fs::create_dir_all(folder).map_err(|source| AppendError::Folder { path: folder.to_owned(), source })?;
+    let mut name = OsString::from(target);
+    name.push(".lock");
+    let path = PathBuf::from(name);
+    let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let locked = open.and_then(|file| file.lock().map(|()| file));
+    locked.map_err(|source| AppendError::Lock { path, source })
+}
+
+/// The text of a file that may be written; nothing where there is no file.
+pub(super) fn read(target: &Path) -> Result<Option<String>, AppendError> {
+    let text = match fs::read_to_string(target) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(AppendError::Read { path: target.to_owned(), source }),
+    };
+    let is_protected = fs::metadata(target).is_ok_and(|metadata| metadata.permissions().readonly());
+    if is_protected { Err(AppendError::Protected { path: target.to_owned() }) } else { Ok(Some(text)) }
+}
+
+/// Replaces a file by one with this text, or makes it. Whatever happens, there is the old file or the new one.
+pub(super) fn replace(target: &Path, text: &str) -> io::Result<()> {
+    let folder = folder(target);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".rehearsal-").suffix(".tmp");
+    #[cfg(unix)]
+    let permissions = {
+        use std::os::unix::fs::PermissionsExt as _;
+        // What a new file may be is the process's own decision: its mask takes away from this.
+        fs::Permissions::from_mode(0o666)
+    };
+    #[cfg(unix)]
+    builder.permissions(permissions);
+    let mut fresh = builder.tempfile_in(folder)?;
+    fresh.write_all(text.as_bytes())?;
+    if let Ok(metadata) = fs::metadata(target) {
+        fresh.as_file().set_permissions(metadata.permissions())?;
+    }
+    fresh.as_file().sync_all()?;
+    fresh.persist(target).map_err(|error| error.error)?;
+    // The new name survives a power cut only once the folder is written down. Where that fails the file is there all
+    // the same, and an error would say that it is not.
+    #[cfg(unix)]
+    drop(File::open(folder).and_then(|folder| folder.sync_all()));
+    Ok(())
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
