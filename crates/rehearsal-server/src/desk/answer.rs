@@ -1,0 +1,311 @@
+//! Answers to cues.
+
+use bytes::Bytes;
+use rehearsal_core::{Content, Decision, Draft, EventBody, ModelResponse, Player, Role, SessionId, TurnId};
+use rehearsal_sim::person::{PersonPart, check_answer, check_model_answer};
+use rehearsal_store::{Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Payload, SessionSource};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::cues::refuse_closed;
+use super::{Desk, Pen};
+use crate::Problem;
+use crate::grpc;
+use crate::ids::{self, clip, fresh};
+
+/// The longest idempotency key.
+const LONGEST_KEY: usize = 200;
+
+/// An answer somebody gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewAnswer {
+    /// The answer: see the reference of the API for its forms.
+    pub answer: Value,
+    /// Repeats of the same answer with the same key are taken once.
+    pub key: Option<String>,
+    /// Who answers, for the ledger.
+    pub name: Option<String>,
+}
+
+/// An answer that was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Answered {
+    /// The cue.
+    pub cue: String,
+    /// The event that holds the answer. Nothing for a cue of a run, whose own process writes its ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
+}
+
+impl Desk {
+    /// Answers a cue.
+    ///
+    /// # Errors
+    /// It is not the head of its session, was answered or dismissed, or the answer is not valid.
+    pub async fn answer(&self, id: &CueId, given: NewAnswer) -> Result<Answered, Problem> {
+        if let Some(key) = given.key.as_deref().filter(|key| key.is_empty() || key.len() > LONGEST_KEY) {
+            let detail =
+                format!("an Idempotency-Key has 1 to {LONGEST_KEY} characters; `{}` has not", clip(key));
+            return Err(Problem::invalid("invalid_key", detail));
+        }
+        let cue = self.found_cue(id).await?;
+        if let Some(answered) = repeat(&cue, &given)? {
+            return Ok(answered);
+        }
+        refuse_closed(&cue)?;
+        self.require_head(&cue).await?;
+        let taken = match &cue.turn {
+            Some(turn) if cue.prompt.is_null() => self.answer_turn(&cue, turn, &given).await,
+            _ => self.answer_run(&cue, &given).await,
+        };
+        match taken {
+            // Two answers came at the same moment. The store took one; this may be the same again.
+            Err(problem) if matches!(problem.kind, "refused" | "answered") => {
+                let cue = self.found_cue(id).await?;
+                match repeat(&cue, &given)? {
+                    Some(answered) => Ok(answered),
+                    None => Err(refuse_closed(&cue).err().unwrap_or(problem)),
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// Answers the head cue of a session with one tool call.
+    ///
+    /// # Errors
+    /// See [`answer`](Self::answer); and nobody may be waiting.
+    pub async fn call_tool(
+        &self,
+        session: &SessionId,
+        tool: &str,
+        args: &Value,
+        key: Option<String>,
+    ) -> Result<Answered, Problem> {
+        self.record(session).await?;
+        let answer = json!({"calls": [{"tool": tool, "args": args}]});
+        // The same call again may find another head, or none.
+        if let Some(earlier) = self.answered_with(session, key.as_deref()).await? {
+            return self.answer(&earlier.id, NewAnswer { answer, key, name: None }).await;
+        }
+        let Some(head) = self.head(session).await? else {
+            let detail = format!("nobody waits in session `{session}`: no agent asks its model now");
+            return Err(Problem::conflict("nobody_waits", detail));
+        };
+        if head.kind != CueKind::Model {
+            let detail = format!("the head cue `{}` is not one of the model: answer it first", head.id);
+            return Err(Problem::conflict("not_the_head", detail).with("head", head.id.as_str()));
+        }
+        self.answer(&head.id, NewAnswer { answer, key, name: None }).await
+    }
+
+    /// The cue of a session that was answered with this idempotency key.
+    async fn answered_with(&self, session: &SessionId, key: Option<&str>) -> Result<Option<Cue>, Problem> {
+        let Some(key) = key else { return Ok(None) };
+        let statuses = vec![CueStatus::Answered];
+        let query = CueQuery { session: Some(session.clone()), statuses, limit: 1000 };
+        let answered = self.store.cues(&query).await?;
+        Ok(answered.into_iter().rfind(|cue| cue.answer_key.as_deref() == Some(key)))
+    }
+
+    /// Takes a decision of a client of the published protocol, exactly as it came.
+    ///
+    /// # Errors
+    /// See [`answer`](Self::answer).
+    pub async fn decide(&self, session: &SessionId, turn: &str, payload: Bytes) -> Result<Answered, Problem> {
+        let turn = TurnId::new(ids::uuid4("turn id", turn)?);
+        let response = grpc::validate_response(&payload).map_err(|problems| {
+            Problem::invalid(
+                "invalid_answer",
+                format!("the response cannot be taken: {}", problems.join("; ")),
+            )
+        })?;
+        if let Some(repeated) = self.decided(session, &turn, &payload).await? {
+            return Ok(repeated);
+        }
+        match self.decide_turn(session, &turn, &response, payload.clone()).await {
+            // Two decisions came at the same moment; the other one was taken, and this may be the same.
+            Err(problem) if matches!(problem.kind, "refused" | "answered") => {
+                self.decided(session, &turn, &payload).await?.ok_or(problem)
+            }
+            other => other,
+        }
+    }
+
+    async fn decide_turn(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+        response: &ModelResponse,
+        payload: Bytes,
+    ) -> Result<Answered, Problem> {
+        let cue = self.found_cue(&CueId::new(turn.as_str())).await?;
+        refuse_closed(&cue)?;
+        self.require_head(&cue).await?;
+        let standing = self.standing(session).await?;
+        let request = standing.ledger.request(turn).ok_or_else(|| Problem::not_found("turn", turn))?;
+        let said = Content { role: Some(Role::Model), ..(*response.content).clone() };
+        check_model_answer(&request.setup, &json!({"content": said})).map_err(not_valid)?;
+        self.write_response(&cue, turn, response, payload, &Value::Null, None, None).await
+    }
+
+    /// The earlier decision of a turn, when this one repeats it byte for byte; nothing while there is none.
+    async fn decided(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+        payload: &Bytes,
+    ) -> Result<Option<Answered>, Problem> {
+        let (request, answered) = self.store.turn(session, turn).await?;
+        if request.is_none() {
+            self.record(session).await?;
+            return Err(Problem::not_found("turn", turn));
+        }
+        match answered {
+            Some(earlier) if earlier.blob == *payload => {
+                Ok(Some(Answered { cue: turn.to_string(), event_id: Some(earlier.event_id) }))
+            }
+            Some(_) => Err(Problem::conflict("answered", format!("turn `{turn}` was answered already"))),
+            None => Ok(None),
+        }
+    }
+
+    async fn require_head(&self, cue: &Cue) -> Result<(), Problem> {
+        if cue.status == CueStatus::Abandoned {
+            return Ok(());
+        }
+        match self.head(&cue.session).await? {
+            Some(head) if head.id != cue.id && head.position < cue.position => {
+                let detail = format!(
+                    "cue `{}` is not the first of its session: answer or dismiss `{}` of agent `{}` first",
+                    cue.id, head.id, head.agent
+                );
+                Err(Problem::conflict("not_the_head", detail).with("head", head.id.as_str()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Answers for a model: the answer is an event, and whoever asked is told.
+    async fn answer_turn(&self, cue: &Cue, turn: &TurnId, given: &NewAnswer) -> Result<Answered, Problem> {
+        let standing = self.standing(&cue.session).await?;
+        let request = standing.ledger.request(turn).ok_or_else(|| Problem::not_found("turn", turn))?;
+        let response = check_model_answer(&request.setup, &given.answer).map_err(not_valid)?;
+        if standing.record.source == SessionSource::Adksim {
+            let lost = grpc::unsendable(&response);
+            if !lost.is_empty() {
+                return Err(not_valid(lost));
+            }
+        }
+        let blob = Bytes::from(grpc::response_to_wire(&response));
+        let (key, name) = (given.key.clone(), given.name.as_deref());
+        self.write_response(cue, turn, &response, blob, &given.answer, key, name).await
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of it is the answer, as two protocols bring it")]
+    async fn write_response(
+        &self,
+        cue: &Cue,
+        turn: &TurnId,
+        response: &ModelResponse,
+        blob: Bytes,
+        answer: &Value,
+        key: Option<String>,
+        name: Option<&str>,
+    ) -> Result<Answered, Problem> {
+        let event_id = fresh();
+        self.change(&cue.session, |pen| {
+            pen.require_active()?;
+            let waited = pen.now().as_millisecond().saturating_sub(cue.opened_at);
+            let decision = Decision {
+                by: Player::Person,
+                name: name.map(Into::into),
+                micros: u64::try_from(waited).unwrap_or(0).saturating_mul(1000),
+            };
+            respond(pen, turn, response, decision, &event_id, blob.clone())?;
+            pen.cue(CueChange::Answer {
+                cue: cue.id.clone(),
+                answer: answer.clone(),
+                key: key.clone(),
+                event: Some(event_id.clone()),
+            });
+            Ok(())
+        })
+        .await?;
+        Ok(Answered { cue: cue.id.to_string(), event_id: Some(event_id) })
+    }
+
+    /// Answers a cue of a run: the run's own process takes the answer from the store and writes its ledger.
+    async fn answer_run(&self, cue: &Cue, given: &NewAnswer) -> Result<Answered, Problem> {
+        let part = match cue.kind {
+            CueKind::Model => PersonPart::Model,
+            CueKind::Tool => PersonPart::Tool,
+            CueKind::User => PersonPart::User,
+        };
+        let prompt = self.prompt(cue).await?;
+        check_answer(part, &prompt, &given.answer).map_err(not_valid)?;
+        self.change(&cue.session, |pen| {
+            pen.cue(CueChange::Answer {
+                cue: cue.id.clone(),
+                answer: given.answer.clone(),
+                key: given.key.clone(),
+                event: None,
+            });
+            Ok(())
+        })
+        .await?;
+        Ok(Answered { cue: cue.id.to_string(), event_id: None })
+    }
+}
+
+/// Appends the response of a turn, and what follows from it where the agent's plugin does not say so itself.
+fn respond(
+    pen: &mut Pen,
+    turn: &TurnId,
+    response: &ModelResponse,
+    decision: Decision,
+    event_id: &str,
+    blob: Bytes,
+) -> Result<(), Problem> {
+    let drafts = if pen.record().source == SessionSource::Adksim {
+        grpc::events_for_response(pen.ledger(), pen.now(), turn, response, decision)?
+    } else {
+        let asked = pen.ledger().events().iter().rev().find(|event| {
+            event.turn.as_ref() == Some(turn) && matches!(event.body, EventBody::ModelRequest(_))
+        });
+        let asked = asked.ok_or_else(|| Problem::not_found("turn", turn))?;
+        vec![Draft {
+            invocation: asked.invocation.clone(),
+            turn: Some(turn.clone()),
+            decision: Some(decision),
+            ..pen.draft(asked.author.clone(), EventBody::ModelResponse(response.clone()))
+        }]
+    };
+    let mut answer = Some((event_id.to_owned(), blob));
+    for draft in drafts {
+        match answer.take_if(|_| matches!(draft.body, EventBody::ModelResponse(_))) {
+            Some((id, blob)) => pen.append_as(id, Payload::Response, blob, draft)?,
+            None => pen.append(draft)?,
+        };
+    }
+    Ok(())
+}
+
+/// The earlier answer, when this one repeats it: the same key and the same answer.
+fn repeat(cue: &Cue, given: &NewAnswer) -> Result<Option<Answered>, Problem> {
+    if cue.status != CueStatus::Answered || given.key.is_none() || cue.answer_key != given.key {
+        return Ok(None);
+    }
+    if cue.answer.as_ref() == Some(&given.answer) {
+        return Ok(Some(Answered { cue: cue.id.to_string(), event_id: cue.answer_event.clone() }));
+    }
+    let detail = "this Idempotency-Key came with another answer; a new answer needs a new key";
+    Err(Problem::conflict("other_answer", detail))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is used as a step from one error to another")]
+fn not_valid(problems: Vec<String>) -> Problem {
+    let detail = format!("the answer cannot be taken: {}", problems.join("; "));
+    Problem::invalid("invalid_answer", detail).with("problems", json!(problems))
+}

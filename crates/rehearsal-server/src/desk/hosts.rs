@@ -1,0 +1,323 @@
+//! Hosts: processes that run agents for the server, and what they are given to do.
+
+use std::time::Duration;
+
+use rehearsal_core::{EventBody, SessionId, Timestamp};
+use rehearsal_store::{AgentRecord, Host, NewWork, Work, WorkOutcome};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::Desk;
+use super::sessions::ENGINE;
+use super::view::moment;
+use crate::ids::{self, fresh};
+use crate::problem::{Class, Problem};
+use crate::watch::Topic;
+
+/// A host that was not seen for so long is offline.
+const ALIVE_MS: i64 = 60_000;
+/// How long an export may take.
+const EXPORT_LIMIT: Duration = Duration::from_mins(1);
+
+/// A host and the agents it can run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewHost {
+    /// A name for people.
+    #[serde(default)]
+    pub name: String,
+    /// The agents it can run.
+    pub agents: Vec<NewAgent>,
+}
+
+/// An agent that a host can run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NewAgent {
+    /// Its name.
+    #[schema(min_length = 1, max_length = 100)]
+    pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its instruction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
+    /// Its tools: name, description, JSON Schema of the parameters.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    pub tools: Vec<Map<String, Value>>,
+    /// JSON Schema of what the user says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub input_schema: Option<Value>,
+    /// JSON Schema of its final response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub output_schema: Option<Value>,
+}
+
+/// An agent that the server knows.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct AgentView {
+    /// The agent.
+    #[serde(flatten)]
+    pub agent: NewAgent,
+    /// The host that runs it.
+    pub host: String,
+    /// The host's name.
+    pub host_name: String,
+    /// Whether the host is there.
+    pub online: bool,
+    /// When the host was last seen.
+    #[schema(value_type = String, format = DateTime)]
+    pub seen_at: Timestamp,
+}
+
+/// Something a host is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WorkView {
+    /// Its id.
+    pub id: String,
+    /// `run`, `cancel` or `export`.
+    pub kind: String,
+    /// The session it is about.
+    pub session: String,
+    /// What is needed to do it: the agent, the message and the state of a `run`, the `call_id` of a `cancel`.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub payload: Map<String, Value>,
+}
+
+impl Desk {
+    /// Keeps a host and its agents; also a sign of life.
+    ///
+    /// # Errors
+    /// What it says is not valid.
+    pub async fn register(&self, id: &str, host: NewHost) -> Result<(), Problem> {
+        let id = ids::uuid4("host id", id)?;
+        let mut agents = Vec::with_capacity(host.agents.len());
+        for agent in host.agents {
+            ids::agent(&agent.name)?;
+            agents.push(kept(agent)?);
+        }
+        let host = Host { id, name: host.name, agents, seen_at: self.now_ms() };
+        Ok(self.store.put_host(&host).await?)
+    }
+
+    /// Removes a host.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn leave(&self, id: &str) -> Result<(), Problem> {
+        Ok(self.store.delete_host(&ids::uuid4("host id", id)?).await?)
+    }
+
+    /// The agents that hosts can run.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub async fn agents(&self) -> Result<Vec<AgentView>, Problem> {
+        let now = self.now_ms();
+        let mut views = Vec::new();
+        for host in self.store.hosts().await? {
+            let online = is_alive(&host, now);
+            for agent in host.agents {
+                views.push(AgentView {
+                    agent: shown(agent),
+                    host: host.id.clone(),
+                    host_name: host.name.clone(),
+                    online,
+                    seen_at: moment(host.seen_at),
+                });
+            }
+        }
+        // Several hosts may run an agent of one name: those that are there come first, the latest before the others.
+        views.sort_by(|a, b| {
+            let newest = b.online.cmp(&a.online).then(b.seen_at.cmp(&a.seen_at));
+            a.agent.name.cmp(&b.agent.name).then(newest)
+        });
+        Ok(views)
+    }
+
+    /// The host that runs an agent of this name, and what it says of it: the one that is there, or was last.
+    pub(super) async fn host_of(&self, agent: &str) -> Result<Option<(String, AgentRecord)>, Problem> {
+        let mut hosts = self.store.hosts().await?;
+        hosts.sort_by_key(|host| std::cmp::Reverse(host.seen_at));
+        Ok(hosts.into_iter().find_map(|host| {
+            let Host { id, agents, .. } = host;
+            agents.into_iter().find(|known| known.name == agent).map(|known| (id, known))
+        }))
+    }
+
+    /// Waits for something that a host is to do, at most so long.
+    ///
+    /// # Errors
+    /// The host is not registered.
+    pub async fn await_work(&self, host: &str, wait: Duration) -> Result<Option<WorkView>, Problem> {
+        let id = ids::uuid4("host id", host)?;
+        let known = self.store.hosts().await?.into_iter().find(|known| known.id == id);
+        let Some(known) = known else {
+            let detail = format!("host `{id}` is not registered; PUT /v1/hosts/{id} first");
+            return Err(Problem::new(Class::NotFound, "not_registered", detail));
+        };
+        self.store.put_host(&Host { seen_at: self.now_ms(), ..known }).await?;
+        let mut seat = self.sit(Topic::Work(id.clone()));
+        let deadline = tokio::time::sleep(wait);
+        tokio::pin!(deadline);
+        loop {
+            if let Some(work) = self.store.take_work(&id).await? {
+                return Ok(Some(WorkView {
+                    id: work.id,
+                    kind: work.kind,
+                    session: work.session.to_string(),
+                    payload: work.payload.as_object().cloned().unwrap_or_default(),
+                }));
+            }
+            tokio::select! {
+                () = seat.told() => {}
+                () = &mut deadline => return Ok(None),
+                () = self.closed() => return Ok(None),
+            }
+        }
+    }
+
+    /// A host says what came of its work.
+    ///
+    /// # Errors
+    /// There is no such work of this host.
+    pub async fn finish_work(&self, host: &str, work: &str, outcome: WorkOutcome) -> Result<(), Problem> {
+        let host = ids::uuid4("host id", host)?;
+        let work_id = ids::uuid4("work id", work)?;
+        let work = self.store.work(&work_id).await?.filter(|work| work.host == host);
+        let work = work.ok_or_else(|| Problem::not_found("work", &work_id))?;
+        // A host that did not hear from us says it again.
+        if work.kind == "run"
+            && work.outcome.is_none()
+            && let WorkOutcome::Failed(why) = &outcome
+        {
+            self.run_failed(&work, why).await?;
+        }
+        Ok(self.store.finish_work(&work_id, outcome).await?)
+    }
+
+    /// A run that could not even begin is on the ledger too.
+    async fn run_failed(&self, work: &Work, why: &str) -> Result<(), Problem> {
+        self.change(&work.session, |pen| {
+            let data = json!({"error": {"type": "HostError", "message": why}});
+            pen.append(pen.draft(ENGINE, EventBody::Note { name: "run_failed".into(), data }))?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Asks the host of a session to cancel a running tool.
+    ///
+    /// # Errors
+    /// The call is not running, or no host plays the session.
+    pub async fn cancel_call(&self, session: &SessionId, call: &str) -> Result<(), Problem> {
+        let call_id: rehearsal_core::CallId = call.into();
+        self.change(session, |pen| {
+            pen.require_active()?;
+            match pen.ledger().call(&call_id) {
+                None => return Err(Problem::not_found("call", &call_id)),
+                Some(view) if view.answer.is_some() => {
+                    return Err(Problem::conflict("answered_call", format!("call `{call_id}` has its result already")));
+                }
+                Some(_) => {}
+            }
+            let Some(host) = pen.record().meta.get("host").and_then(Value::as_str).map(str::to_owned) else {
+                let detail = "no host plays this session, so nobody here can cancel its tools; cancel it where the agent runs";
+                return Err(Problem::conflict("no_host", detail));
+            };
+            let payload = json!({"call_id": call_id});
+            pen.work(NewWork { id: fresh(), host, kind: "cancel".to_owned(), payload });
+            Ok(())
+        })
+        .await
+    }
+
+    /// Asks the host of a session to write its golden trace into the agent's `EvalSet` file, and waits for it.
+    ///
+    /// # Errors
+    /// The session cannot be exported, or its host cannot.
+    pub async fn export(&self, session: &SessionId) -> Result<Value, Problem> {
+        let ledger = self.ledger(session).await?;
+        rehearsal_adk::GoldenTrace::from_ledger(&ledger, &rehearsal_adk::TraceOptions::default())?;
+        let id = fresh();
+        let mut host = String::new();
+        let hosts = self.store.hosts().await?;
+        let now = self.now_ms();
+        let alive = |id: &str| hosts.iter().any(|host| host.id == id && is_alive(host, now));
+        self.change(session, |pen| {
+            let Some(found) = pen.record().meta.get("host").and_then(Value::as_str) else {
+                let detail = format!(
+                    "no host plays this session, so no file is known for it; write one with \
+                     `rehearse export {session} --evalset FILE`"
+                );
+                return Err(Problem::conflict("no_host", detail));
+            };
+            if !alive(found) {
+                let detail = format!(
+                    "the host that plays this session is not there; start it again, or write a file with \
+                     `rehearse export {session} --evalset FILE`"
+                );
+                return Err(Problem::conflict("host_offline", detail));
+            }
+            found.clone_into(&mut host);
+            pen.work(NewWork {
+                id: id.clone(),
+                host: host.clone(),
+                kind: "export".to_owned(),
+                payload: json!({}),
+            });
+            Ok(())
+        })
+        .await?;
+        let deadline = tokio::time::sleep(EXPORT_LIMIT);
+        tokio::pin!(deadline);
+        let mut seat = self.sit(Topic::Work(host));
+        loop {
+            let work = self.store.work(&id).await?;
+            match work.and_then(|work| work.outcome) {
+                Some(WorkOutcome::Done(result)) => return Ok(result),
+                Some(WorkOutcome::Failed(why)) => return Err(Problem::conflict("export_failed", why)),
+                None => {}
+            }
+            tokio::select! {
+                () = seat.told() => {}
+                () = &mut deadline => {
+                    let detail = "the agent's host did not export it in time; is it still running?";
+                    return Err(Problem::new(Class::Unavailable, "host_silent", detail));
+                }
+                () = self.closed() => {
+                    return Err(Problem::new(Class::Unavailable, "closing", "the server is ending"));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a host is there.
+fn is_alive(host: &Host, now: i64) -> bool {
+    now.saturating_sub(host.seen_at) < ALIVE_MS
+}
+
+fn kept(agent: NewAgent) -> Result<AgentRecord, Problem> {
+    let name = agent.name.clone();
+    match serde_json::to_value(agent) {
+        Ok(Value::Object(mut about)) => {
+            about.shift_remove("name");
+            Ok(AgentRecord { name, about })
+        }
+        _ => Err(Problem::invalid("invalid_body", format!("agent `{name}` cannot be kept"))),
+    }
+}
+
+fn shown(agent: AgentRecord) -> NewAgent {
+    let AgentRecord { name, about } = agent;
+    let fallback = NewAgent { name: name.clone(), ..NewAgent::default() };
+    let mut about = about;
+    about.insert("name".to_owned(), name.into());
+    serde_json::from_value(Value::Object(about)).unwrap_or(fallback)
+}

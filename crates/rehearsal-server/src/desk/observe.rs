@@ -1,0 +1,396 @@
+//! What agents elsewhere did, as their plugins tell it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rehearsal_core::{
+    CallId, Content, Decision, Draft, EventBody, InvocationId, ModelResponse, Player, SessionId, StatePatch,
+    Timestamp, ToolError, ToolOutcome, ToolResult, TurnId,
+};
+use rehearsal_store::{CueId, Payload};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::query::some_value;
+use super::sessions::{ENGINE, complete, final_output, hear};
+use super::state::patch_from_flat;
+use super::{Desk, Pen};
+use crate::Problem;
+use crate::grpc;
+use crate::ids;
+
+/// Something an agent elsewhere did.
+#[derive(Clone, Debug, PartialEq, Deserialize, ToSchema)]
+pub struct Observation {
+    /// Its id, a `UUIDv4` made by the sender: what is sent again is recognised by it.
+    #[schema(format = Uuid)]
+    pub event_id: String,
+    /// When it happened; now unless told.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub at: Option<Timestamp>,
+    /// The agent.
+    #[schema(min_length = 1, max_length = 100)]
+    pub agent: String,
+    /// The calls of the agents-as-tools around it, outermost first.
+    #[serde(default)]
+    pub path: Vec<String>,
+    /// What it did.
+    #[serde(flatten)]
+    pub what: Observed,
+}
+
+/// What an agent elsewhere did.
+#[derive(Clone, Debug, PartialEq, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Observed {
+    /// The user said something to it.
+    UserMessage {
+        /// What.
+        #[schema(value_type = Object)]
+        content: Content,
+    },
+    /// It called a tool.
+    ToolCall {
+        /// The call; unique in the session.
+        call_id: String,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        #[serde(default)]
+        #[schema(value_type = Object)]
+        args: Map<String, Value>,
+        /// The model turn that asked for it.
+        #[serde(default)]
+        turn_id: Option<String>,
+    },
+    /// A tool call came to its end.
+    ToolResult {
+        /// The call.
+        call_id: String,
+        /// The tool.
+        tool: String,
+        /// What the runtime recorded as its result.
+        #[serde(default, deserialize_with = "some_value")]
+        #[schema(value_type = Option<Value>)]
+        output: Option<Value>,
+        /// The upload that holds the output, instead of `output`.
+        #[serde(default)]
+        upload: Option<String>,
+        /// What it raised.
+        #[serde(default)]
+        error: Option<ToolFailure>,
+        /// How long it took.
+        #[serde(default)]
+        duration_ms: f64,
+        /// What it changed, in ADK's flat form.
+        #[serde(default)]
+        #[schema(value_type = Object)]
+        state_delta: Map<String, Value>,
+        /// Whether it came after the call was cancelled.
+        #[serde(default)]
+        late: bool,
+    },
+    /// State changed outside a tool.
+    StateChange {
+        /// The change, in ADK's flat form.
+        #[schema(value_type = Object)]
+        state_delta: Map<String, Value>,
+    },
+    /// Its own model answered a recorded turn.
+    ModelResponse {
+        /// The turn.
+        turn_id: String,
+        /// What it answered.
+        #[schema(value_type = Object)]
+        content: Arc<Content>,
+    },
+    /// It came to its end with this final response.
+    AgentEnded {
+        /// What it gave; null for nothing.
+        #[serde(default)]
+        output: Value,
+    },
+    /// Its run ended without a final response.
+    RunFailed {
+        /// Why.
+        error: ToolFailure,
+    },
+}
+
+/// An exception.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ToolFailure {
+    /// Its class.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its message.
+    #[serde(default)]
+    pub message: String,
+    /// Where it was raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceback: Option<String>,
+}
+
+/// An observation that is on the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Recorded {
+    /// Its id.
+    pub event_id: String,
+    /// Its number.
+    pub seq: u64,
+}
+
+impl Desk {
+    /// Puts what an agent did on its ledger, all of it or nothing. What is there already is not put there again.
+    ///
+    /// # Errors
+    /// It is not valid, or contradicts what happened.
+    pub async fn observe(
+        &self,
+        session: &SessionId,
+        mut observations: Vec<Observation>,
+    ) -> Result<Vec<Recorded>, Problem> {
+        for observation in &mut observations {
+            observation.event_id = ids::uuid4("event id", &observation.event_id)?;
+            ids::agent(&observation.agent)?;
+            self.fetch_upload(&mut observation.what).await?;
+            self.refuse_for_people(&observation.what).await?;
+        }
+        let asked: Vec<String> =
+            observations.iter().map(|observation| observation.event_id.clone()).collect();
+        let uploads: Vec<String> = observations.iter().filter_map(|seen| seen.what.upload()).collect();
+        if let Err(problem) = self.record_all(session, &observations, &BTreeSet::new()).await {
+            // A sender that did not hear from us sends again; what got through is left out then.
+            let mut known = BTreeSet::new();
+            for id in &asked {
+                if self.store.event(session, id).await?.is_some() {
+                    known.insert(id.clone());
+                }
+            }
+            if known.is_empty() {
+                return Err(problem);
+            }
+            self.record_all(session, &observations, &known).await?;
+        }
+        for upload in uploads {
+            self.store.delete_upload(&upload).await?;
+        }
+        let mut recorded = Vec::with_capacity(asked.len());
+        for event_id in asked {
+            let stored = self.store.event(session, &event_id).await?;
+            let stored = stored.ok_or_else(|| Problem::not_found("event", &event_id))?;
+            recorded.push(Recorded { event_id, seq: stored.event.seq });
+        }
+        Ok(recorded)
+    }
+
+    async fn record_all(
+        &self,
+        session: &SessionId,
+        observations: &[Observation],
+        known: &BTreeSet<String>,
+    ) -> Result<(), Problem> {
+        self.change(session, |pen| {
+            for observation in observations.iter().filter(|seen| !known.contains(&seen.event_id)) {
+                record(pen, observation)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// A turn that people are asked about is answered by them alone.
+    async fn refuse_for_people(&self, what: &Observed) -> Result<(), Problem> {
+        let Observed::ModelResponse { turn_id, .. } = what else { return Ok(()) };
+        let turn = ids::uuid4("turn id", turn_id)?;
+        if self.store.cue(&CueId::new(turn.as_str())).await?.is_none() {
+            return Ok(());
+        }
+        let detail = format!(
+            "a person answers turn `{turn}`; an agent whose own model answers submits the turn with `recorded`"
+        );
+        Err(Problem::conflict("not_recorded", detail))
+    }
+
+    /// Replaces the name of an upload by what was uploaded.
+    async fn fetch_upload(&self, what: &mut Observed) -> Result<(), Problem> {
+        let Observed::ToolResult { output, upload: Some(upload), .. } = what else { return Ok(()) };
+        if output.is_some() {
+            return Err(Problem::invalid("invalid_body", "send one of `output` and `upload`, not both"));
+        }
+        *upload = ids::uuid4("upload id", upload)?;
+        let Some(bytes) = self.store.upload(upload).await? else {
+            return Ok(()); // sent again after it was used; the event is there then, or the output is missing
+        };
+        let value = serde_json::from_slice(&bytes).map_err(|error| {
+            Problem::invalid("invalid_upload", format!("upload `{upload}` is not JSON: {error}"))
+        })?;
+        *output = Some(value);
+        Ok(())
+    }
+}
+
+impl Observed {
+    fn upload(&self) -> Option<String> {
+        match self {
+            Self::ToolResult { upload, .. } => upload.clone(),
+            _ => None,
+        }
+    }
+}
+
+fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
+    let id = seen.event_id.clone();
+    let place = pen.place(&seen.agent, &seen.path);
+    let at = seen.at.unwrap_or(pen.now());
+    let plain = |body: EventBody| Draft {
+        invocation: Some(place.clone()),
+        ..Draft::new(at, seen.agent.as_str(), body)
+    };
+    let other = |pen: &mut Pen, draft: Draft| {
+        pen.append_as(id.clone(), Payload::Other, Bytes::new(), draft).map(drop)
+    };
+    if !matches!(seen.what, Observed::ToolResult { late: true, .. }) {
+        pen.require_open()?;
+    }
+    match &seen.what {
+        Observed::UserMessage { content } if seen.path.is_empty() => {
+            if pen.root_agent().is_none() {
+                pen.agent(&seen.agent);
+            }
+            hear(pen, content.clone(), Some(id))
+        }
+        Observed::UserMessage { content } => {
+            let body = EventBody::UserMessage { content: Arc::new(content.clone()) };
+            other(pen, plain(body))
+        }
+        Observed::ToolCall { call_id, tool, args, turn_id } => {
+            let body = EventBody::ToolCall {
+                call: named_call(call_id)?,
+                tool: tool.as_str().into(),
+                args: Arc::new(args.clone()),
+            };
+            let turn = match turn_id {
+                Some(turn) => Some(TurnId::new(ids::uuid4("turn id", turn)?)),
+                None => None,
+            };
+            other(pen, Draft { turn, ..plain(body) })
+        }
+        Observed::ToolResult { call_id, late: true, tool, output, error, .. } => {
+            let data = json!({"call": call_id, "tool": tool, "output": output, "error": error});
+            other(pen, plain(EventBody::Note { name: "late_result".into(), data }))
+        }
+        Observed::ToolResult { .. } => record_result(pen, seen, &place),
+        Observed::StateChange { state_delta } => {
+            let changes = patch_from_flat(pen.ledger().state(), state_delta);
+            other(pen, plain(EventBody::StateChange { changes }))
+        }
+        Observed::ModelResponse { turn_id, content } => {
+            let turn = TurnId::new(ids::uuid4("turn id", turn_id)?);
+            if pen.ledger().request(&turn).is_none() {
+                return Err(Problem::not_found("turn", &turn));
+            }
+            let response = ModelResponse { content: content.clone(), ..ModelResponse::default() };
+            let blob = Bytes::from(grpc::response_to_wire(&response));
+            let decision = Some(Decision { by: Player::Provider, name: None, micros: 0 });
+            let draft = Draft { turn: Some(turn), decision, ..plain(EventBody::ModelResponse(response)) };
+            pen.append_as(id.clone(), Payload::Response, blob, draft).map(drop)
+        }
+        Observed::AgentEnded { output } => {
+            let body =
+                EventBody::AgentEnded { output: output.clone(), changes: Vec::new(), transfer_to: None };
+            other(pen, plain(body))?;
+            let meta = &pen.record().meta;
+            let ends = meta.get("host").is_some() && meta.get("keep_open").is_none();
+            if seen.path.is_empty() && ends && final_output(pen.ledger()).is_some() {
+                complete(pen)?;
+            }
+            Ok(())
+        }
+        Observed::RunFailed { error } => {
+            let data = json!({"error": error});
+            other(
+                pen,
+                Draft { author: ENGINE.into(), ..plain(EventBody::Note { name: "run_failed".into(), data }) },
+            )
+        }
+    }
+}
+
+/// What a call came to is told where the call was made.
+fn record_result(pen: &mut Pen, seen: &Observation, place: &InvocationId) -> Result<(), Problem> {
+    let Observed::ToolResult { call_id, tool, output, error, duration_ms, state_delta, .. } = &seen.what
+    else {
+        return Ok(());
+    };
+    let call = named_call(call_id)?;
+    let at = seen.at.unwrap_or(pen.now());
+    let made = pen.ledger().call(&call).map(|view| view.event.clone());
+    let outcome = outcome(output.as_ref(), error.as_ref())?;
+    if let (ToolOutcome::Output(_), Some(error)) = (&outcome, error) {
+        let data = json!({"call": call_id, "error": error});
+        let body = EventBody::Note { name: "tool_exception".into(), data };
+        pen.append(Draft { invocation: Some(place.clone()), ..Draft::new(at, seen.agent.as_str(), body) })?;
+    }
+    let changes = patch_from_flat(pen.ledger().state(), state_delta);
+    let changes: Vec<StatePatch> = if changes.is_empty() { Vec::new() } else { vec![changes] };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "casting to an integer saturates"
+    )]
+    let micros = (duration_ms * 1000.0) as u64;
+    let body = EventBody::ToolResult(ToolResult {
+        call,
+        tool: tool.as_str().into(),
+        outcome,
+        changes,
+        main_changes: None,
+    });
+    let (invocation, turn) = match made {
+        Some(made) => (made.invocation.clone(), made.turn.clone()),
+        None => (Some(place.clone()), None),
+    };
+    let decision = Some(Decision { by: Player::Tool, name: None, micros });
+    let draft = Draft { invocation, turn, decision, ..Draft::new(at, seen.agent.as_str(), body) };
+    pen.append_as(seen.event_id.clone(), Payload::Other, Bytes::new(), draft).map(drop)
+}
+
+fn named_call(id: &str) -> Result<CallId, Problem> {
+    if id.is_empty() {
+        return Err(Problem::invalid("invalid_id", "a `call_id` is empty; it joins a call to its result"));
+    }
+    Ok(CallId::new(id))
+}
+
+/// What came of a call. What the runtime recorded counts; an exception counts as an error when nothing was recorded
+/// in its place, or when what was recorded says just that.
+fn outcome(output: Option<&Value>, error: Option<&ToolFailure>) -> Result<ToolOutcome, Problem> {
+    let says_just_that = |output: &Value, failure: &ToolFailure| {
+        *output == json!({"error": {"type": failure.kind, "message": failure.message}})
+    };
+    match (output, error) {
+        (None, Some(failure)) => Ok(ToolOutcome::Error(failure.into())),
+        (Some(output), Some(failure)) if says_just_that(output, failure) => {
+            Ok(ToolOutcome::Error(failure.into()))
+        }
+        (Some(output), _) => Ok(ToolOutcome::Output(output.clone())),
+        (None, None) => {
+            let detail = "a `tool_result` has an `output` (null where the tool gave nothing) or an `error`; \
+                          an `upload` that it names must exist";
+            Err(Problem::invalid("invalid_body", detail))
+        }
+    }
+}
+
+impl From<&ToolFailure> for ToolError {
+    fn from(failure: &ToolFailure) -> Self {
+        Self {
+            traceback: failure.traceback.clone(),
+            ..Self::new(failure.kind.clone(), failure.message.clone())
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Model turns of agents that run elsewhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rehearsal_core::{
+    Content, Draft, EventBody, FinishReason, Ledger, ModelRequest, ModelResponse, ModelSetup, Part, Role,
+    SessionId, Settings, ToolDeclaration, TurnId,
+};
+use rehearsal_store::{Cue, CueChange, CueId, CueKind, CueStatus, NewCue, SessionStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::pen::user_messages;
+use super::sessions::hear;
+use super::{Desk, Pen};
+use crate::grpc;
+use crate::ids;
+use crate::presence::Waiting;
+use crate::problem::{Class, Problem};
+use crate::watch::Topic;
+
+/// What an agent asks its model.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TurnRequest {
+    /// The agent that asks.
+    #[schema(min_length = 1, max_length = 100)]
+    pub agent: String,
+    /// The calls of the agents-as-tools around it, outermost first.
+    #[serde(default)]
+    pub path: Vec<String>,
+    /// What it asks.
+    pub request: AskedModel,
+    /// Whether the agent's own model answers: the turn is only recorded, nobody is asked.
+    #[serde(default)]
+    pub recorded: bool,
+}
+
+/// A model request as agents elsewhere send it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskedModel {
+    /// The model's name.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The instructions: a text, or content whose texts are joined.
+    #[serde(default)]
+    #[schema(value_type = Option<Value>)]
+    pub system_instruction: Option<Value>,
+    /// The conversation so far; may be empty.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    pub contents: Vec<Arc<Content>>,
+    /// The tools it may call: name, description and JSON Schema of the parameters.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    pub tools: Vec<Arc<ToolDeclaration>>,
+    /// The JSON Schema of the final answer.
+    #[serde(default)]
+    #[schema(value_type = Option<Value>)]
+    pub output_schema: Option<Value>,
+    /// Settings, by the agent's own names.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub config: Map<String, Value>,
+}
+
+/// A turn that was taken in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Submitted {
+    /// The event that holds the request.
+    pub event_id: String,
+    /// Its number.
+    pub seq: u64,
+    /// Whether it was there already.
+    #[serde(skip)]
+    pub repeated: bool,
+}
+
+/// The answer to a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct TurnAnswer {
+    /// The turn.
+    pub turn_id: String,
+    /// The event that holds the answer.
+    pub event_id: String,
+    /// What the model is to have said.
+    pub response: TurnResponse,
+}
+
+/// What a model is to have said, as agents elsewhere take it.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct TurnResponse {
+    /// Content with parts.
+    #[schema(value_type = Object)]
+    pub content: Arc<Content>,
+    /// Why it stopped, in the words of the Gemini API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<String>,
+}
+
+impl From<&ModelResponse> for TurnResponse {
+    fn from(response: &ModelResponse) -> Self {
+        let finish_reason = response.finish.as_ref().map(|finish| match finish {
+            FinishReason::Stop | FinishReason::ToolCalls => "STOP".to_owned(),
+            FinishReason::MaxTokens => "MAX_TOKENS".to_owned(),
+            FinishReason::Safety => "SAFETY".to_owned(),
+            FinishReason::Other(word) => word.clone(),
+        });
+        Self { content: response.content.clone(), finish_reason }
+    }
+}
+
+impl AskedModel {
+    fn into_request(self) -> Result<ModelRequest, Problem> {
+        let system = match self.system_instruction {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text),
+            Some(other) => {
+                let content: Content = serde_json::from_value(other).map_err(|error| {
+                    let detail =
+                        format!("`request.system_instruction` must be a text or content with parts: {error}");
+                    Problem::invalid("invalid_body", detail)
+                })?;
+                Some(content.text())
+            }
+        };
+        let settings = Settings { extra: self.config, ..Settings::default() };
+        let setup = ModelSetup {
+            model: self.model.unwrap_or_default(),
+            system,
+            tools: self.tools,
+            output_schema: self.output_schema.filter(|schema| !schema.is_null()).map(Arc::new),
+            settings,
+        };
+        Ok(ModelRequest { setup: Arc::new(setup), contents: self.contents })
+    }
+}
+
+impl Desk {
+    /// Takes in what an agent asks its model, and opens a cue for it.
+    ///
+    /// # Errors
+    /// It is not valid, the session has ended, or the turn was taken in with something else.
+    pub async fn submit_turn(
+        &self,
+        session: &SessionId,
+        turn: &str,
+        asked: TurnRequest,
+    ) -> Result<Submitted, Problem> {
+        let turn = TurnId::new(ids::uuid4("turn id", turn)?);
+        ids::agent(&asked.agent)?;
+        let request = asked.request.into_request()?;
+        let blob = Bytes::from(grpc::request_to_wire(&request));
+        let found = self
+            .change(session, |pen| {
+                if let Some(earlier) = pen.ledger().request(&turn) {
+                    let same = earlier == request && asker(pen.ledger(), &turn) == Some(&*asked.agent);
+                    return if same { Ok(None) } else { Err(other_payload(&turn)) };
+                }
+                pen.require_open()?;
+                if pen.root_agent().is_none() {
+                    pen.agent(&asked.agent);
+                }
+                ensure_query(pen, &request)?;
+                let place = pen.place(&asked.agent, &asked.path);
+                let body = EventBody::ModelRequest(rehearsal_core::RequestRecord::default());
+                let draft = Draft {
+                    invocation: Some(place),
+                    turn: Some(turn.clone()),
+                    ..pen.draft(asked.agent.as_str(), body)
+                };
+                let event_id = pen.append_request(blob.clone(), draft, &request)?;
+                if !asked.recorded {
+                    pen.cue(open_cue(&turn, &asked.agent));
+                }
+                Ok(Some(Submitted { event_id, seq: pen.last_seq(), repeated: false }))
+            })
+            .await?;
+        match found {
+            Some(submitted) => Ok(submitted),
+            None => self.repeated(session, &turn).await,
+        }
+    }
+
+    /// Takes in a request of the published plugin, exactly as it came.
+    ///
+    /// # Errors
+    /// It is not valid, the session has ended, or the turn was taken in with something else.
+    pub async fn submit_wire_turn(
+        &self,
+        session: &SessionId,
+        turn: &str,
+        agent: &str,
+        payload: Bytes,
+    ) -> Result<Submitted, Problem> {
+        let turn = TurnId::new(ids::uuid4("turn id", turn)?);
+        ids::agent(agent)?;
+        let request = grpc::request_from_wire(&payload).map_err(|error| {
+            Problem::invalid("invalid_payload", format!("`request` cannot be read: {error}"))
+        })?;
+        if let (Some(earlier), _) = self.store.turn(session, &turn).await? {
+            let same = earlier.blob == payload && *earlier.event.author == *agent;
+            return if same { self.repeated(session, &turn).await } else { Err(other_payload(&turn)) };
+        }
+        let found = self
+            .change(session, |pen| {
+                if pen.ledger().request(&turn).is_some() {
+                    return Ok(None);
+                }
+                pen.require_open()?;
+                if pen.root_agent().is_none() {
+                    pen.agent(agent);
+                }
+                let drafts = grpc::events_for_request(pen.ledger(), pen.now(), agent, &turn, &request)?;
+                for draft in drafts.before {
+                    pen.append(draft)?;
+                }
+                let event_id = pen.append_request(payload.clone(), drafts.request, &request)?;
+                pen.cue(open_cue(&turn, agent));
+                Ok(Some(Submitted { event_id, seq: pen.last_seq(), repeated: false }))
+            })
+            .await?;
+        match found {
+            Some(submitted) => Ok(submitted),
+            // Somebody sent the same turn at the same moment; it is there now and is compared with this one.
+            None => Box::pin(self.submit_wire_turn(session, turn.as_str(), agent, payload)).await,
+        }
+    }
+
+    async fn repeated(&self, session: &SessionId, turn: &TurnId) -> Result<Submitted, Problem> {
+        let (request, _) = self.store.turn(session, turn).await?;
+        let request = request.ok_or_else(|| Problem::not_found("turn", turn))?;
+        Ok(Submitted { event_id: request.event_id, seq: request.event.seq, repeated: true })
+    }
+
+    /// Waits for the answer to a turn, at most so long; nothing when there is none yet.
+    ///
+    /// # Errors
+    /// There is no such turn, or no answer will come any more.
+    pub async fn await_turn(
+        &self,
+        session: &SessionId,
+        turn: &str,
+        wait: Duration,
+    ) -> Result<Option<TurnAnswer>, Problem> {
+        let turn = TurnId::new(ids::uuid4("turn id", turn)?);
+        let cue = CueId::new(turn.as_str());
+        let mut seat = self.sit(Topic::Session(session.clone()));
+        let deadline = tokio::time::sleep(wait);
+        tokio::pin!(deadline);
+        let mut waiter = None;
+        loop {
+            let (request, response) = self.store.turn(session, &turn).await?;
+            if request.is_none() {
+                self.record(session).await?;
+                return Err(Problem::not_found("turn", &turn));
+            }
+            if let Some(stored) = response
+                && let EventBody::ModelResponse(response) = &stored.event.body
+            {
+                return Ok(Some(TurnAnswer {
+                    turn_id: turn.to_string(),
+                    event_id: stored.event_id.clone(),
+                    response: response.into(),
+                }));
+            }
+            self.still_open(session, &turn, &cue).await?;
+            waiter.get_or_insert_with(|| self.presence.enter(Waiting::Cue(cue.clone())));
+            tokio::select! {
+                () = seat.told() => {}
+                () = &mut deadline => return Ok(None),
+                () = self.closed() => return Ok(None),
+            }
+        }
+    }
+
+    /// Whether an answer can still come; a cue that was abandoned is open again, since somebody asks for it.
+    async fn still_open(&self, session: &SessionId, turn: &TurnId, cue: &CueId) -> Result<(), Problem> {
+        let found = self.store.cue(cue).await?;
+        let now = self.now_ms();
+        let unseen = |cue: &Cue| now.saturating_sub(cue.seen_at) >= self.sign_of_life_ms();
+        match found.as_ref().map(|cue| cue.status) {
+            Some(CueStatus::Abandoned) => self.store.touch_cues(std::slice::from_ref(cue), now).await?,
+            // Who asks again and again without waiting is seen here; who waits is seen while waiting.
+            Some(CueStatus::Open) if found.as_ref().is_some_and(unseen) => {
+                self.store.touch_cues(std::slice::from_ref(cue), now).await?;
+            }
+            Some(CueStatus::Dismissed) | None => {
+                if self.record(session).await?.status != SessionStatus::Active {
+                    let detail =
+                        format!("session `{session}` has ended; no answer to turn `{turn}` will come");
+                    return Err(Problem::new(Class::Gone, "session_ended", detail));
+                }
+                if found.is_none() {
+                    return Ok(()); // the agent's own model answers this turn
+                }
+                let detail = format!("somebody dismissed the cue of turn `{turn}`; no answer will come");
+                return Err(Problem::new(Class::Gone, "dismissed", detail));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn open_cue(turn: &TurnId, agent: &str) -> CueChange {
+    CueChange::Open(NewCue {
+        id: CueId::new(turn.as_str()),
+        kind: CueKind::Model,
+        agent: agent.to_owned(),
+        turn: Some(turn.clone()),
+        call: None,
+        prompt: Value::Null,
+    })
+}
+
+/// The agent that asked in a turn.
+fn asker<'a>(ledger: &'a Ledger, turn: &TurnId) -> Option<&'a str> {
+    let asked =
+        ledger.events().iter().rev().find(|event| {
+            event.turn.as_ref() == Some(turn) && matches!(event.body, EventBody::ModelRequest(_))
+        });
+    asked.map(|event| &*event.author)
+}
+
+fn other_payload(turn: &TurnId) -> Problem {
+    let detail =
+        format!("turn `{turn}` was submitted before with something else; a new request needs a new turn id");
+    Problem::conflict("other_payload", detail)
+}
+
+/// History starts with what the user said. An agent that did not say so is asked through its first request.
+fn ensure_query(pen: &mut Pen, request: &ModelRequest) -> Result<(), Problem> {
+    if user_messages(pen.ledger()) > 0 {
+        return Ok(());
+    }
+    let said = |content: &&Arc<Content>| {
+        matches!(content.role, Some(Role::User) | None) && content.responses().next().is_none()
+    };
+    let content = request.contents.iter().rev().find(said).map(|content| (**content).clone());
+    let content = content.unwrap_or_else(|| Content::new(Role::User, vec![Part::text("")]));
+    hear(pen, content, None)
+}

@@ -1,0 +1,106 @@
+//! Ledgers as the API shows them.
+
+use rehearsal_adk::{GoldenTrace, TraceOptions};
+use rehearsal_core::Ledger;
+use rehearsal_store::StoredEvent;
+use serde_json::{Value, json};
+
+use crate::Problem;
+
+/// Texts longer than this are cut in lists.
+const LONGEST_TEXT: usize = 64 << 10;
+/// Arrays and objects with more entries than this are cut in lists.
+const MOST_ENTRIES: usize = 1000;
+/// What comes after so much of one field is left out.
+const MOST_BYTES: usize = 256 << 10;
+
+/// An event with its id.
+pub(crate) fn event_json(stored: &StoredEvent) -> Value {
+    let mut value = serde_json::to_value(&*stored.event).unwrap_or(Value::Null);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("event_id".to_owned(), stored.event_id.clone().into());
+    }
+    value
+}
+
+/// The same with large values cut, and a mark when something was.
+pub(crate) fn cut(mut value: Value) -> Value {
+    let mut was_cut = false;
+    let Some(fields) = value.as_object_mut() else { return value };
+    for field in fields.values_mut() {
+        let mut scissors = Scissors { left: MOST_BYTES, was_cut: false };
+        scissors.shorten(field);
+        was_cut |= scissors.was_cut;
+    }
+    if was_cut {
+        fields.insert("truncated".to_owned(), true.into());
+    }
+    value
+}
+
+/// Cuts what is too large by itself, and what comes after too much of everything.
+struct Scissors {
+    left: usize,
+    was_cut: bool,
+}
+
+impl Scissors {
+    fn shorten(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.shorten_text(text),
+            Value::Array(items) => {
+                let fit = items.iter_mut().take(MOST_ENTRIES).map_while(|item| self.takes(item)).count();
+                if fit < items.len() {
+                    let more = items.len() - fit;
+                    items.truncate(fit);
+                    items.push(json!(format!("… ({more} more)")));
+                    self.was_cut = true;
+                }
+            }
+            Value::Object(fields) => {
+                let fit = fields.values_mut().take(MOST_ENTRIES).map_while(|field| self.takes(field)).count();
+                if fit < fields.len() {
+                    let extra: Vec<String> = fields.keys().skip(fit).cloned().collect();
+                    for key in extra {
+                        fields.shift_remove(&key);
+                    }
+                    self.was_cut = true;
+                }
+            }
+            _ => self.left = self.left.saturating_sub(8),
+        }
+    }
+
+    /// Shortens another entry, if there is room for one.
+    fn takes(&mut self, entry: &mut Value) -> Option<()> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left = self.left.saturating_sub(8);
+        self.shorten(entry);
+        Some(())
+    }
+
+    fn shorten_text(&mut self, text: &mut String) {
+        let most = LONGEST_TEXT.min(self.left);
+        self.left = self.left.saturating_sub(text.len());
+        if text.len() > most {
+            let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            let more = text.len() - end;
+            *text = format!("{}… ({more} bytes more)", &text[..end]);
+            self.was_cut = true;
+        }
+    }
+}
+
+/// What happened in a session: document 001's entries, with large values cut.
+pub(crate) fn entries(ledger: &Ledger) -> Vec<Value> {
+    let entries = rehearsal_adk::history(ledger);
+    entries.into_iter().map(|entry| cut(serde_json::to_value(entry).unwrap_or(Value::Null))).collect()
+}
+
+/// The golden trace of a completed session.
+pub(crate) fn eval_case(ledger: &Ledger, colons: bool) -> Result<Value, Problem> {
+    let trace = GoldenTrace::from_ledger(ledger, &TraceOptions { colons, ..TraceOptions::default() })?;
+    Ok(serde_json::to_value(trace.case).unwrap_or(Value::Null))
+}

@@ -1,0 +1,203 @@
+//! The door: who may call at all.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::metrics::Metrics;
+use crate::problem::{Class, Problem};
+
+/// The cookie that a browser has instead of the token.
+const COOKIE: &str = "rehearsal_token";
+
+/// Who may come in through one port.
+#[derive(Debug)]
+pub(crate) struct Door {
+    /// What callers must show; nothing on the port for the published plugin, which shows nothing.
+    pub(crate) token: Option<String>,
+    /// Names under which this server is called, besides those of loopback.
+    pub(crate) names: Vec<String>,
+    /// Whether any address in numbers will do as a name: for servers that listen on more than loopback. Another
+    /// site's page can lead a browser here under a name of its own, but not under a number.
+    pub(crate) numbers: bool,
+}
+
+/// Lets those in who may come in.
+pub(crate) async fn pass(
+    State((door, metrics)): State<(Arc<Door>, Metrics)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match door.check(&request) {
+        Ok(Entrance::Open) => next.run(request).await,
+        Ok(Entrance::Swap(token)) => swap(&token),
+        Err(problem) => {
+            metrics.refused.inc();
+            if is_grpc(request.headers()) {
+                let status = match problem.class {
+                    Class::Unauthorized => tonic::Status::unauthenticated(problem.detail),
+                    _ => tonic::Status::permission_denied(problem.detail),
+                };
+                return status.into_http::<Body>();
+            }
+            problem.into_response()
+        }
+    }
+}
+
+enum Entrance {
+    Open,
+    /// A browser came with the token in the address: it gets a cookie, and an address without the token.
+    Swap(String),
+}
+
+impl Door {
+    fn check(&self, request: &Request) -> Result<Entrance, Problem> {
+        let host = host(request)?;
+        if !self.knows(name_of(&host)) {
+            let detail = format!(
+                "this server is not called `{}`; call it by 127.0.0.1 or localhost, or start it with --allow-host",
+                crate::ids::clip(&host)
+            );
+            return Err(Problem::new(Class::Forbidden, "unknown_host", detail));
+        }
+        check_origin(request.headers(), &host)?;
+        let path = request.uri().path();
+        let Some(token) = &self.token else { return Ok(Entrance::Open) };
+        if matches!(path, "/healthz" | "/readyz") {
+            return Ok(Entrance::Open);
+        }
+        if path == "/"
+            && let Some(shown) = token_in(request.uri())
+            && same(shown, token)
+        {
+            return Ok(Entrance::Swap(token.clone()));
+        }
+        let shown = bearer(request.headers()).or_else(|| cookie(request.headers()));
+        if shown.is_some_and(|shown| same(shown, token)) {
+            return Ok(Entrance::Open);
+        }
+        let detail = "show the token: `Authorization: Bearer TOKEN`. It is in the file `token` beside the store, \
+                      `.rehearsal/token` unless told otherwise";
+        Err(Problem::new(Class::Unauthorized, "unauthorized", detail))
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        let number = bare.parse::<IpAddr>().ok();
+        name.eq_ignore_ascii_case("localhost")
+            || number.is_some_and(|number| number.is_loopback() || self.numbers)
+            || self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+}
+
+/// A browser says which site a call comes from. It must be ours.
+fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
+    let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or("null");
+    let from = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    if from.is_some_and(|from| from.eq_ignore_ascii_case(host)) {
+        return Ok(());
+    }
+    let detail = format!("calls from the site `{}` are not taken", crate::ids::clip(origin));
+    Err(Problem::new(Class::Forbidden, "foreign_origin", detail))
+}
+
+/// The name the caller used: the Host header, or the authority of HTTP/2.
+fn host(request: &Request) -> Result<String, Problem> {
+    let named = match request.headers().get(header::HOST) {
+        Some(host) => host.to_str().ok(),
+        None => request.uri().authority().map(axum::http::uri::Authority::as_str),
+    };
+    let missing =
+        || Problem::new(Class::Forbidden, "unknown_host", "the call does not say which host it is for");
+    named.map(str::to_owned).ok_or_else(missing)
+}
+
+/// The name without the port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+fn token_in(uri: &Uri) -> Option<&str> {
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
+    cookies.flat_map(|cookies| cookies.split(';')).find_map(|cookie| {
+        let (name, value) = cookie.trim().split_once('=')?;
+        (name == COOKIE).then_some(value)
+    })
+}
+
+/// Compares without telling by the time it takes where two texts differ.
+fn same(shown: &str, token: &str) -> bool {
+    let differences = shown.bytes().zip(token.bytes()).fold(0, |seen, (a, b)| seen | (a ^ b));
+    shown.len() == token.len() && differences == 0
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+}
+
+fn swap(token: &str) -> Response {
+    let cookie = format!("{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000");
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, HeaderValue::from_static("/"));
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        headers.insert(header::SET_COOKIE, cookie);
+    }
+    // The address with the token is not passed on to other sites.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn door() -> Door {
+        Door { token: Some("secret".to_owned()), names: vec!["rehearsal.test".to_owned()], numbers: false }
+    }
+
+    #[test]
+    fn only_our_own_names_open_the_door() {
+        for name in ["localhost", "LOCALHOST", "127.0.0.1", "127.8.8.8", "[::1]", "rehearsal.test"] {
+            assert!(door().knows(name), "{name}");
+        }
+        for name in ["evil.test", "localhost.evil.test", "10.0.0.1", ""] {
+            assert!(!door().knows(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn ports_are_no_part_of_a_name() {
+        assert_eq!(name_of("localhost:4200"), "localhost");
+        assert_eq!(name_of("[::1]:4200"), "[::1]");
+        assert_eq!(name_of("[::1]"), "[::1]");
+        assert_eq!(name_of("localhost"), "localhost");
+    }
+
+    #[test]
+    fn tokens_are_compared_whole() {
+        assert!(same("secret", "secret"));
+        for shown in ["", "secre", "secrets", "Secret"] {
+            assert!(!same(shown, "secret"), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Calls about events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use futures::Stream;
+use rehearsal_store::{Change, StoredEvent};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+
+use super::App;
+use super::extract::{Body, Params, Path};
+use crate::desk::{Observation, Recorded};
+use crate::history::{cut, event_json};
+use crate::ids;
+use crate::problem::{Class, Problem};
+use crate::stream::{Item, follow};
+
+/// Which events to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListParams {
+    /// Only those after this number.
+    after: Option<u64>,
+    /// At most so many; 100 unless told.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+}
+
+/// Events of a session.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Events {
+    /// The events, in order. Large values are cut; the event by itself has them whole.
+    #[schema(value_type = Vec<Object>)]
+    events: Vec<Value>,
+    /// The number of the session's last event.
+    last_seq: u64,
+}
+
+/// Lists events of a session.
+#[utoipa::path(get, path = "/v1/sessions/{id}/events", tag = "events",
+    params(("id" = String, Path, format = Uuid), ListParams),
+    responses((status = 200, description = "Events.", body = Events)))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<Events>, Problem> {
+    let session = ids::session(&id)?;
+    let limit = params.limit.unwrap_or(100);
+    if !(1..=1000).contains(&limit) {
+        return Err(Problem::invalid(
+            "invalid_parameters",
+            format!("`limit` is {limit}; it goes from 1 to 1000"),
+        ));
+    }
+    let after = number(params.after.unwrap_or(0))?;
+    let record = app.desk.record(&session).await?;
+    let events = app.desk.events(&session, after, limit).await?;
+    // Events may have come since the session was looked at.
+    let last_seq = events.last().map_or(0, |last| last.event.seq).max(record.last_seq);
+    Ok(Json(Events { events: events.iter().map(|stored| cut(event_json(stored))).collect(), last_seq }))
+}
+
+/// Event numbers as the store counts them.
+fn number(number: u64) -> Result<u64, Problem> {
+    if i64::try_from(number).is_err() {
+        return Err(Problem::invalid("invalid_parameters", format!("no session has {number} events")));
+    }
+    Ok(number)
+}
+
+/// One event, whole.
+#[utoipa::path(get, path = "/v1/sessions/{id}/events/{seq}", tag = "events",
+    params(("id" = String, Path, format = Uuid), ("seq" = u64, Path)),
+    responses((status = 200, description = "The event.", body = Object)))]
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    Path((id, seq)): Path<(String, u64)>,
+) -> Result<Json<Value>, Problem> {
+    let session = ids::session(&id)?;
+    let seq = number(seq)?;
+    let found = app.desk.events(&session, seq.saturating_sub(1), 1).await?;
+    let found: Option<StoredEvent> = found.into_iter().find(|stored| stored.event.seq == seq);
+    found.map(|stored| Json(event_json(&stored))).ok_or_else(|| Problem::not_found("event", seq))
+}
+
+/// What an agent elsewhere did.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Observations {
+    /// In order.
+    #[schema(max_items = 1000)]
+    events: Vec<Observation>,
+}
+
+/// What was taken.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct AllRecorded {
+    /// The events.
+    events: Vec<Recorded>,
+}
+
+/// Puts what an agent elsewhere did on its session's ledger: all of it or nothing.
+#[utoipa::path(post, path = "/v1/sessions/{id}/events", tag = "events", params(("id" = String, Path, format = Uuid)),
+    request_body = Observations,
+    responses((status = 200, description = "What is on the ledger.", body = AllRecorded)))]
+pub(super) async fn observe(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Body(observations): Body<Observations>,
+) -> Result<Json<AllRecorded>, Problem> {
+    let session = ids::session(&id)?;
+    if observations.events.len() > 1000 {
+        return Err(Problem::new(Class::TooLarge, "too_large", "send at most 1000 events in one call"));
+    }
+    let events = app.desk.observe(&session, observations.events).await?;
+    app.metrics.events.inc_by(events.len() as u64);
+    Ok(Json(AllRecorded { events }))
+}
+
+/// Where a stream begins.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct StreamParams {
+    /// Only events after this number. The header Last-Event-ID does the same.
+    after: Option<u64>,
+}
+
+/// Events of a session as they happen, after those that happened.
+#[utoipa::path(get, path = "/v1/sessions/{id}/events/stream", tag = "events",
+    params(("id" = String, Path, format = Uuid), StreamParams),
+    responses((status = 200, description = "Server-sent events: `id` is the event's number, `event` its kind.",
+        body = String, content_type = "text/event-stream")))]
+pub(super) async fn stream(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    Params(params): Params<StreamParams>,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Problem> {
+    let session = ids::session(&id)?;
+    app.desk.record(&session).await?;
+    let last =
+        headers.get("last-event-id").and_then(|last| last.to_str().ok()).and_then(|last| last.parse().ok());
+    let after = number(last.or(params.after).unwrap_or(0))?;
+    let permit = app.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let items = follow(app.desk.clone(), session, after);
+    let stream = async_stream(items, permit);
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+}
+
+fn async_stream(
+    items: impl Stream<Item = Result<Item, Problem>>,
+    permit: tokio::sync::OwnedSemaphorePermit,
+) -> impl Stream<Item = Result<SseEvent, Infallible>> {
+    use futures::StreamExt as _;
+    items.map(move |item| {
+        let _held = &permit;
+        Ok(match item {
+            Ok(Item::Event(stored)) => SseEvent::default()
+                .id(stored.event.seq.to_string())
+                .event(stored.event.body.kind())
+                .data(cut(event_json(&stored)).to_string()),
+            Ok(Item::HistoryComplete) => SseEvent::default().comment("history complete"),
+            Err(problem) => SseEvent::default()
+                .event("problem")
+                .data(json!({"type": problem.kind, "detail": problem.detail}).to_string()),
+        })
+    })
+}
+
+fn too_many() -> Problem {
+    Problem::new(
+        Class::Busy,
+        "too_many_streams",
+        "too many streams are open here; close some, or use long polls",
+    )
+}
+
+/// Says whenever a session changed.
+#[utoipa::path(get, path = "/v1/changes", tag = "events",
+    responses((status = 200, description = "Server-sent events: `session` with its id, or `everything` when anything may have changed.",
+        body = String, content_type = "text/event-stream")))]
+pub(super) async fn changes(
+    State(app): State<Arc<App>>,
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Problem> {
+    let permit = app.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let receiver = app.desk.store().changes();
+    let desk = app.desk.clone();
+    let stream =
+        futures::stream::unfold((receiver, permit, desk), |(mut receiver, permit, desk)| async move {
+            loop {
+                let change = tokio::select! {
+                    change = receiver.recv() => change,
+                    () = desk.closed() => return None,
+                };
+                let event = match change {
+                    Ok(Change::Session(session)) => {
+                        SseEvent::default().event("session").data(json!({"session": session}).to_string())
+                    }
+                    Ok(Change::Work(_)) => continue,
+                    Ok(Change::Everything) | Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {
+                        SseEvent::default().event("everything").data("{}")
+                    }
+                    Err(tokio::sync::broadcast::error::RecvError::Closed) => return None,
+                };
+                return Some((Ok(event), (receiver, permit, desk)));
+            }
+        });
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+}

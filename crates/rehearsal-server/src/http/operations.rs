@@ -1,0 +1,45 @@
+//! Calls of those who operate the server.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{Html, IntoResponse, Response};
+
+use super::App;
+use crate::Problem;
+
+/// Says that the server lives.
+#[utoipa::path(get, path = "/healthz", tag = "operations", security(()),
+    responses((status = 200, description = "It lives.", body = String, content_type = "text/plain")))]
+pub(super) async fn healthz() -> &'static str {
+    "ok"
+}
+
+/// Says whether the server can do its work: whether its store can be used.
+#[utoipa::path(get, path = "/readyz", tag = "operations", security(()),
+    responses((status = 200, description = "It can.", body = String, content_type = "text/plain")))]
+pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
+    app.desk.store().ready().await?;
+    Ok("ready")
+}
+
+/// Figures for Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "operations",
+    responses((status = 200, description = "Figures in the text format of OpenMetrics.", body = String,
+        content_type = "application/openmetrics-text")))]
+pub(super) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let text = app.metrics.render(&app.desk).await?;
+    Ok(([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
+        .into_response())
+}
+
+/// What a browser sees: where the API is described.
+pub(super) async fn welcome() -> Html<&'static str> {
+    Html(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Rehearsal</title>\
+         <h1>Rehearsal is running</h1>\
+         <p>The API is described at <a href=\"/openapi.json\">/openapi.json</a>; \
+         open cues are at <a href=\"/v1/cues\">/v1/cues</a>.</p></html>",
+    )
+}

@@ -1,0 +1,86 @@
+//! Replies: problems, and JSON.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+
+use crate::problem::{Class, Problem};
+
+/// How problems are written.
+const PROBLEM_JSON: &str = "application/problem+json";
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.class.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if status.is_server_error() {
+            tracing::error!(problem = self.kind, "{}", self.detail);
+        }
+        let mut body = Map::new();
+        body.insert("type".to_owned(), self.kind.into());
+        body.insert("title".to_owned(), self.kind.replace('_', " ").into());
+        body.insert("status".to_owned(), self.class.status().into());
+        body.insert("detail".to_owned(), self.detail.into());
+        body.extend(self.extra);
+        let mut response = (status, Json(Value::Object(body))).into_response();
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        if matches!(self.class, Class::Busy | Class::Unavailable) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if self.class == Class::Unauthorized {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// Gives every call a name of its own, and adds that it may answer with a problem.
+pub(super) fn complete_description(api: &mut utoipa::openapi::OpenApi) {
+    let schema = json!({
+        "type": "object",
+        "description": "What was wrong and what to do.",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": {"type": "string", "description": "A word for exactly this problem."},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "detail": {"type": "string", "description": "What was wrong and what to do."},
+        },
+    });
+    let components = api.components.get_or_insert_with(Default::default);
+    if let Ok(schema) = serde_json::from_value::<RefOr<utoipa::openapi::Schema>>(schema) {
+        components.schemas.insert("Problem".to_owned(), schema);
+    }
+    for item in api.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
+        for operation in operations.into_iter().flatten() {
+            let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+            let response = ResponseBuilder::new()
+                .description("A problem: what was wrong and what to do.")
+                .content(PROBLEM_JSON, content)
+                .build();
+            let tag = operation.tags.iter().flatten().next().map_or("", String::as_str);
+            let name = operation.operation_id.as_deref().unwrap_or_default();
+            operation.operation_id = Some(format!("{tag}_{name}"));
+            operation.responses.responses.insert("default".to_owned(), RefOr::T(response));
+        }
+    }
+}
+
+/// JSON that is written already.
+pub(super) fn json_text(text: &str) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text.to_owned()).into_response()
+}
+
+/// For paths that mean nothing.
+pub(super) async fn no_such_call(uri: axum::http::Uri) -> Problem {
+    let detail = format!("there is no call `{}`; GET /openapi.json lists all", crate::ids::clip(uri.path()));
+    Problem::new(Class::NotFound, "no_such_call", detail)
+}
+
+/// For methods that a path does not have. The `Allow` header says which it has.
+pub(super) async fn no_such_method(method: axum::http::Method) -> Problem {
+    let detail = format!("this call does not take {method}; the Allow header says what it takes");
+    Problem::new(Class::NoSuchMethod, "no_such_method", detail)
+}

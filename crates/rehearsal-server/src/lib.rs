@@ -1,0 +1,30 @@
+//! The server: HTTP, SSE and gRPC, and the cues that people answer.
+//!
+//! An agent that runs elsewhere stops at each model call and waits. What it asks is an event on its session's ledger
+//! and a cue for a person; the answer is the next event. [`Desk`] makes every decision, on ledgers alone; [`Server`]
+//! lets programs and people reach it.
+
+pub mod desk;
+pub mod grpc;
+mod history;
+mod http;
+mod ids;
+mod kept_run;
+mod metrics;
+mod presence;
+mod problem;
+mod serve;
+mod stream;
+mod watch;
+
+pub use desk::Desk;
+pub use kept_run::{KeptCase, KeptRun};
+pub use problem::{Class, Problem};
+pub use serve::{Server, ServerConfig};
+
+/// The description of the HTTP API, as `/openapi.json` serves it.
+pub fn openapi_json() -> String {
+    let mut text = serde_json::to_string_pretty(&http::openapi()).unwrap_or_default();
+    text.push('\n');
+    text
+}

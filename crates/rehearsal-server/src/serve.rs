@@ -1,0 +1,206 @@
+//! Serving: ports, connections and the end.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use rehearsal_core::Clock;
+use rehearsal_store::StoreRef;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::desk::Desk;
+use crate::grpc::service::SimulatorGrpc;
+use crate::http::{self, App, Door};
+use crate::metrics::Metrics;
+
+/// How many connections are held at once. More wait to be accepted.
+const MOST_CONNECTIONS: usize = 16_384;
+/// How many event streams are open at once.
+const MOST_STREAMS: usize = 8_192;
+/// How long a caller may take to say what it wants.
+const HEADER_TIME: Duration = Duration::from_secs(30);
+/// The largest headers.
+const LARGEST_HEADERS: u32 = 64 << 10;
+/// How long to wait before the next connection when one could not be taken.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long calls may take to end once the server is to end.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// How a server is set up.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// The address to listen on.
+    pub host: IpAddr,
+    /// The port for HTTP and gRPC; 0 for any that is free.
+    pub port: u16,
+    /// A second, loopback-only port for gRPC without a token, for the published plugin.
+    pub grpc_port: Option<u16>,
+    /// What callers must show.
+    pub token: String,
+    /// Names under which the server is called, besides those of loopback.
+    pub names: Vec<String>,
+    /// How long the asker of a cue may be gone before the cue counts as abandoned.
+    pub grace: Duration,
+}
+
+/// A server that has its ports and does not yet serve.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    grpc_listener: Option<TcpListener>,
+    desk: Arc<Desk>,
+    router: Router,
+    grpc_router: Router,
+}
+
+impl Server {
+    /// Takes the ports.
+    ///
+    /// # Errors
+    /// A port cannot be had.
+    pub async fn bind(config: ServerConfig, store: StoreRef, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
+        let listener = bind(config.host, config.port).await?;
+        let grpc_listener = match config.grpc_port {
+            Some(port) => Some(bind(IpAddr::V4(Ipv4Addr::LOCALHOST), port).await?),
+            None => None,
+        };
+        let desk = Desk::new(store, clock, config.grace);
+        let metrics = Metrics::default();
+        let app = Arc::new(App {
+            desk: desk.clone(),
+            metrics: metrics.clone(),
+            streams: Arc::new(Semaphore::new(MOST_STREAMS)),
+        });
+        let grpc = SimulatorGrpc::new(desk.clone(), metrics.clone(), app.streams.clone()).router();
+        let door =
+            Door { token: Some(config.token), names: config.names, numbers: !config.host.is_loopback() };
+        let open_door = Door { token: None, names: Vec::new(), numbers: false };
+        let router = guard(http::router(app).merge(grpc.clone()), door, &metrics);
+        let grpc_router = guard(grpc, open_door, &metrics);
+        Ok(Self { listener, grpc_listener, desk, router, grpc_router })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Where it listens for the published plugin.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn grpc_address(&self) -> std::io::Result<Option<SocketAddr>> {
+        self.grpc_listener.as_ref().map(TcpListener::local_addr).transpose()
+    }
+
+    /// The desk behind it.
+    pub fn desk(&self) -> &Arc<Desk> {
+        &self.desk
+    }
+
+    /// Serves until `end` comes: then nobody new is let in, those who wait are sent home, and calls that are under
+    /// way get a few seconds.
+    pub async fn serve(self, end: impl Future<Output = ()>) {
+        let Self { listener, grpc_listener, desk, router, grpc_router } = self;
+        let minding = tokio::spawn(desk.clone().mind_cues());
+        let graceful = GracefulShutdown::new();
+        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        tokio::pin!(end);
+        loop {
+            tokio::select! {
+                () = &mut end => break,
+                accepted = accept(&listener, &room) => admit(accepted, &router, &graceful),
+                accepted = accept_on(grpc_listener.as_ref(), &room) => admit(accepted, &grpc_router, &graceful),
+            }
+        }
+        drop((listener, grpc_listener));
+        desk.close();
+        if tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await.is_err() {
+            tracing::warn!("some calls did not end in time and were cut");
+        }
+        minding.abort();
+    }
+}
+
+async fn bind(host: IpAddr, port: u16) -> std::io::Result<TcpListener> {
+    TcpListener::bind(SocketAddr::new(host, port)).await.map_err(|error| {
+        let remedy = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "; another program uses this port: choose another one with --port"
+            }
+            std::io::ErrorKind::PermissionDenied => "; choose a port above 1023 with --port",
+            _ => "",
+        };
+        std::io::Error::new(error.kind(), format!("cannot listen on {host}:{port}: {error}{remedy}"))
+    })
+}
+
+fn guard(router: Router, door: Door, metrics: &Metrics) -> Router {
+    let state = (Arc::new(door), metrics.clone());
+    router.layer(axum::middleware::from_fn_with_state(state, http::pass))
+}
+
+type Accepted = std::io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)>;
+
+async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> Accepted {
+    let place = room.clone().acquire_owned().await.map_err(std::io::Error::other)?;
+    match listener.accept().await {
+        Ok((stream, _)) => Ok((stream, place)),
+        Err(error) => {
+            // Most errors are of this machine, such as too many open files, and stay for a while.
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            Err(error)
+        }
+    }
+}
+
+async fn accept_on(listener: Option<&TcpListener>, room: &Arc<Semaphore>) -> Accepted {
+    match listener {
+        Some(listener) => accept(listener, room).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn admit(accepted: Accepted, router: &Router, graceful: &GracefulShutdown) {
+    let (stream, place) = match accepted {
+        Ok(accepted) => accepted,
+        Err(error) => {
+            tracing::warn!("a connection could not be taken: {error}");
+            return;
+        }
+    };
+    // An answer is one small packet; it is sent when it is there.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("a connection cannot be told to send at once: {error}");
+    }
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(LARGEST_HEADERS as usize);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(30))
+        .max_concurrent_streams(2048)
+        .max_header_list_size(LARGEST_HEADERS);
+    let service = TowerToHyperService::new(router.clone());
+    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    let connection = graceful.watch(connection);
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!("a connection ended: {error}");
+        }
+        drop(place);
+    });
+}

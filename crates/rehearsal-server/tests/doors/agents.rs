@@ -1,0 +1,274 @@
+//! Hosts, and the agents they run.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::stage::{Reply, Stage, asks, soon, uuid};
+
+async fn host(stage: &Stage) -> String {
+    let id = uuid();
+    stage.put(&format!("/v1/hosts/{id}"), offer()).await.is(204);
+    id
+}
+
+fn offer() -> Value {
+    json!({"name": "laptop", "agents": [
+        {"name": "clerk", "description": "Helps", "instruction": "Be kind.",
+         "tools": [{"name": "add", "description": "Adds", "parameters": {"type": "object"}}]},
+        {"name": "form", "input_schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+         "output_schema": {"type": "object"}},
+    ]})
+}
+
+async fn work(stage: &Stage, host: &str) -> Reply {
+    stage.get(&format!("/v1/hosts/{host}/work")).await
+}
+
+#[tokio::test]
+async fn agents_are_known_and_online_while_their_host_is_seen() {
+    let stage = Stage::open().await;
+    assert_eq!(stage.get("/v1/agents").await.is(200), json!({"agents": []}));
+    let id = host(&stage).await;
+    let agents = stage.get("/v1/agents").await.is(200);
+    let names: Vec<_> =
+        agents["agents"].as_array().unwrap().iter().map(|agent| (&agent["name"], &agent["online"])).collect();
+    assert_eq!(names, [(&json!("clerk"), &json!(true)), (&json!("form"), &json!(true))]);
+    let agent = stage.get("/v1/agents/clerk").await.is(200);
+    assert_eq!((&agent["host"], &agent["host_name"]), (&json!(id), &json!("laptop")));
+    assert_eq!((&agent["instruction"], &agent["tools"][0]["name"]), (&json!("Be kind."), &json!("add")));
+    stage.get("/v1/agents/nobody").await.refused(404, "not_found");
+
+    stage.clock.advance(Duration::from_mins(2));
+    assert_eq!(stage.get("/v1/agents/clerk").await.is(200)["online"], false);
+    // Asking for work is a sign of life.
+    work(&stage, &id).await.is(204);
+    assert_eq!(stage.get("/v1/agents/clerk").await.is(200)["online"], true);
+    stage.delete(&format!("/v1/hosts/{id}")).await.is(204);
+    stage.delete(&format!("/v1/hosts/{id}")).await.refused(404, "not_found");
+    stage.get("/v1/agents/clerk").await.refused(404, "not_found");
+    work(&stage, &id).await.refused(404, "not_registered");
+
+    stage.put("/v1/hosts/h-1", offer()).await.refused(422, "invalid_id");
+    stage
+        .put(&format!("/v1/hosts/{}", uuid()), json!({"agents": [{"name": ""}]}))
+        .await
+        .refused(422, "invalid_agent_name");
+}
+
+#[tokio::test]
+async fn a_query_is_given_to_the_host_once() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let made =
+        stage.post("/v1/sessions", json!({"agent": "clerk", "state": {"a": 1, "user:b": 2}})).await.is(201);
+    assert_eq!(made["host"], host.as_str());
+    let session = made["id"].as_str().unwrap();
+    work(&stage, &host).await.is(204);
+    let path = format!("/v1/hosts/{host}/work?wait=60");
+    let waiting = [0, 1].map(|_| tokio::spawn(Reply::to(stage.call(Method::GET, &path))));
+    stage.post(&format!("/v1/sessions/{session}/query"), json!({"text": "2+2?"})).await.is(200);
+    let (given, _, left) = soon(futures::future::select_all(waiting)).await;
+    let given = given.unwrap();
+    let given = given.is(200);
+    assert_eq!(
+        (&given["kind"], &given["session"], &given["agent"]),
+        (&json!("run"), &json!(session), &json!("clerk"))
+    );
+    assert_eq!(given["content"]["parts"], json!([{"text": "2+2?"}]));
+    assert_eq!(given["state"], json!({"a": 1, "user:b": 2}));
+    for waiting in left {
+        waiting.abort();
+    }
+    work(&stage, &host).await.is(204);
+
+    // It plays: a turn, an answer, the end; the session is complete then.
+    let turn = stage.ask(session, asks("clerk", "2+2?")).await;
+    stage.answer(&turn, json!({"text": "4"})).await.is(200);
+    let ended = json!([{"event_id": uuid(), "agent": "clerk", "type": "agent_ended", "output": "4"}]);
+    stage.observe(session, ended).await.is(200);
+    assert_eq!(stage.get(&format!("/v1/sessions/{session}")).await.is(200)["state"], "completed");
+    let done = format!("/v1/hosts/{host}/work/{}", given["id"].as_str().unwrap());
+    for _ in 0..2 {
+        stage.post(&done, json!({"done": {}})).await.is(204);
+    }
+    stage
+        .post(&format!("/v1/hosts/{}/work/{}", uuid(), given["id"].as_str().unwrap()), json!({"done": {}}))
+        .await
+        .refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_session_that_is_kept_open_goes_on_after_an_answer() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let asked = json!({"agent": "clerk", "keep_open": true, "query": {"text": "one"}});
+    let made = stage.post("/v1/sessions", asked).await.is(201);
+    let session = made["id"].as_str().unwrap();
+    assert_eq!(work(&stage, &host).await.is(200)["kind"], "run");
+    let ended = json!([{"event_id": uuid(), "agent": "clerk", "type": "agent_ended", "output": "1"}]);
+    stage.observe(session, ended).await.is(200);
+    assert_eq!(
+        stage.post(&format!("/v1/sessions/{session}/query"), json!({"text": "two"})).await.is(200)["state"],
+        "active"
+    );
+    assert_eq!(work(&stage, &host).await.is(200)["content"]["parts"][0]["text"], "two");
+}
+
+#[tokio::test]
+async fn an_agent_that_plays_by_itself_is_not_played_by_a_host_too() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let session = stage.session().await;
+    let heard = json!([{"event_id": uuid(), "agent": "clerk", "type": "user_message",
+        "content": {"role": "user", "parts": [{"text": "go"}]}}]);
+    stage.observe(&session, heard).await.is(200);
+    work(&stage, &host).await.is(204);
+    let turn = stage.ask(&session, asks("clerk", "go")).await;
+    stage.answer(&turn, json!({"text": "done"})).await.is(200);
+    let ended = json!([{"event_id": uuid(), "agent": "clerk", "type": "agent_ended", "output": "done"}]);
+    stage.observe(&session, ended).await.is(200);
+    // It ends its session itself.
+    let shown = stage.get(&format!("/v1/sessions/{session}")).await.is(200);
+    assert_eq!((&shown["state"], &shown["host"]), (&json!("active"), &Value::Null));
+    stage.post(&format!("/v1/sessions/{session}/complete"), json!({})).await.is(200);
+
+    let other = stage.session().await;
+    stage.ask(&other, asks("clerk", "go")).await;
+    work(&stage, &host).await.is(204);
+}
+
+#[tokio::test]
+async fn a_query_is_held_to_the_input_schema() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({"agent": "form"})).await.is(201);
+    let query = format!("/v1/sessions/{}/query", made["id"].as_str().unwrap());
+    for (wrong, kind) in [
+        (json!({"text": "hello"}), "invalid_query"),
+        (json!({"text": "{\"n\": \"x\"}"}), "schema"),
+        (json!({"value": {}}), "schema"),
+        (json!({"value": null}), "schema"),
+        (json!({"content": {"parts": [{"text": "hello"}]}}), "schema"),
+    ] {
+        stage.post(&query, wrong).await.refused(422, kind);
+    }
+    stage.post("/v1/sessions", json!({"agent": "form", "query": {"value": 1}})).await.refused(422, "schema");
+    work(&stage, &host).await.is(204);
+    stage.post(&query, json!({"value": {"n": 1}})).await.is(200);
+    let given = work(&stage, &host).await.is(200);
+    assert_eq!(given["content"]["parts"], json!([{"text": "{\"n\":1}"}]));
+}
+
+#[tokio::test]
+async fn choosing_an_agent_later_finds_its_host() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({})).await.is(201);
+    let path = format!("/v1/sessions/{}", made["id"].as_str().unwrap());
+    assert_eq!(stage.patch(&path, json!({"agent": "clerk"})).await.is(200)["host"], host.as_str());
+    stage.post(&format!("{path}/query"), json!({"text": "go"})).await.is(200);
+    assert_eq!(work(&stage, &host).await.is(200)["kind"], "run");
+}
+
+#[tokio::test]
+async fn a_running_tool_is_cancelled_by_its_host() {
+    let stage = Stage::open().await;
+    let alone = stage.session().await;
+    let running = |session: String| {
+        let stage = &stage;
+        async move {
+            let events = json!([
+                {"event_id": uuid(), "agent": "clerk", "type": "user_message", "content": {"parts": [{"text": "go"}]}},
+                {"event_id": uuid(), "agent": "clerk", "type": "tool_call", "call_id": "c1", "tool": "add"},
+            ]);
+            stage.observe(&session, events).await.is(200);
+        }
+    };
+    running(alone.clone()).await;
+    let cancel = |session: &str, call: &str| {
+        stage.call(Method::POST, &format!("/v1/sessions/{session}/calls/{call}/cancel"))
+    };
+    Reply::to(cancel(&alone, "c1")).await.refused(409, "no_host");
+
+    let host = host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({"agent": "clerk", "query": {"text": "go"}})).await.is(201);
+    let session = made["id"].as_str().unwrap();
+    work(&stage, &host).await.is(200);
+    let call =
+        json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_call", "call_id": "c1", "tool": "add"}]);
+    stage.observe(session, call).await.is(200);
+    Reply::to(cancel(session, "c9")).await.refused(404, "not_found");
+    Reply::to(cancel(session, "c1")).await.is(202);
+    let given = work(&stage, &host).await.is(200);
+    assert_eq!(
+        (&given["kind"], &given["session"], &given["call_id"]),
+        (&json!("cancel"), &json!(session), &json!("c1"))
+    );
+    let result = json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_result", "call_id": "c1", "tool": "add",
+        "error": {"type": "Cancelled", "message": "by a person"}}]);
+    stage.observe(session, result).await.is(200);
+    Reply::to(cancel(session, "c1")).await.refused(409, "answered_call");
+}
+
+#[tokio::test]
+async fn a_run_that_could_not_begin_is_noted_once() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({"agent": "clerk", "query": {"text": "go"}})).await.is(201);
+    let session = made["id"].as_str().unwrap();
+    let given = work(&stage, &host).await.is(200);
+    let path = format!("/v1/hosts/{host}/work/{}", given["id"].as_str().unwrap());
+    for _ in 0..2 {
+        stage.post(&path, json!({"failed": "no such agent here"})).await.is(204);
+    }
+    stage.post(&path, json!({"done": {}})).await.refused(409, "refused");
+    let notes = stage.bodies(session).await;
+    assert_eq!(notes.iter().filter(|body| body["name"] == "run_failed").count(), 1);
+    stage.post(&format!("/v1/sessions/{session}/query"), json!({"text": "again"})).await.is(200);
+}
+
+#[tokio::test]
+async fn the_host_exports_what_is_complete() {
+    let stage = Stage::open().await;
+    let export = |session: &str| stage.call(Method::POST, &format!("/v1/sessions/{session}/export"));
+    let play = async |keep_open: bool| {
+        let asked = json!({"agent": "clerk", "keep_open": keep_open, "query": {"text": "go"}});
+        let made = stage.post("/v1/sessions", asked).await.is(201);
+        let session = made["id"].as_str().unwrap().to_owned();
+        let ended = json!([{"event_id": uuid(), "agent": "clerk", "type": "agent_ended", "output": "done"}]);
+        stage.observe(&session, ended).await.is(200);
+        session
+    };
+    let alone = play(false).await;
+    Reply::to(export(&alone)).await.refused(409, "not_exportable");
+    stage.post(&format!("/v1/sessions/{alone}/complete"), json!({})).await.is(200);
+    let problem = Reply::to(export(&alone)).await.refused(409, "no_host");
+    assert!(problem["detail"].as_str().unwrap().contains("rehearse export"), "{problem}");
+
+    let host = host(&stage).await;
+    let session = play(false).await;
+    work(&stage, &host).await.is(200);
+    let outcomes = [
+        (json!({"done": {"path": "a.evalset.json", "eval_id": "x"}}), 200),
+        (json!({"failed": "the file is not an eval set"}), 409),
+    ];
+    for (outcome, status) in outcomes {
+        let asked = tokio::spawn(Reply::to(export(&session)));
+        let given = stage.get(&format!("/v1/hosts/{host}/work?wait=60")).await.is(200);
+        assert_eq!((&given["kind"], &given["session"]), (&json!("export"), &json!(session)));
+        stage
+            .post(&format!("/v1/hosts/{host}/work/{}", given["id"].as_str().unwrap()), outcome.clone())
+            .await
+            .is(204);
+        let reply = soon(asked).await.unwrap();
+        assert_eq!(reply.status, status, "{}", reply.text);
+        assert!(reply.text.contains(if status == 200 { "a.evalset.json" } else { "not an eval set" }));
+    }
+    // Nobody waits for a host that is not there.
+    stage.clock.advance(Duration::from_mins(2));
+    Reply::to(export(&session)).await.refused(409, "host_offline");
+    stage.delete(&format!("/v1/hosts/{host}")).await.is(204);
+    Reply::to(export(&session)).await.refused(409, "host_offline");
+}

@@ -1,0 +1,15 @@
+//! The server through its doors: HTTP, server-sent events and gRPC over real sockets.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod agents;
+mod description;
+mod door;
+mod observations;
+mod restart;
+mod runs;
+mod sessions;
+mod stage;
+mod streams;
+mod turns;
+mod wire;

@@ -1,0 +1,223 @@
+//! People who play a part in a case of a run, and answer over HTTP.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use rehearsal_agent::{FunctionTool, LlmAgent, Loop, Model, Step};
+use rehearsal_core::{EndReason, MetricResult, Player, ToolDeclaration, Verdict};
+use rehearsal_metrics::Custom;
+use rehearsal_models::{Reply as Line, ScriptedModel};
+use rehearsal_server::KeptRun;
+use rehearsal_sim::{Case, CaseRun, Mock, Opening, RunOptions};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, soon, until};
+
+fn script(replies: impl IntoIterator<Item = Line>) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel::list("script", replies))
+}
+
+fn refund() -> FunctionTool {
+    let declaration = ToolDeclaration::new("refund", "Gives money back")
+        .parameters(
+            json!({"type": "object", "properties": {"order": {"type": "integer"}}, "required": ["order"]}),
+        )
+        .output(json!({"type": "object", "required": ["refunded"]}));
+    FunctionTool::raw(declaration, |_, _| panic!("a real tool ran"))
+}
+
+fn passes() -> Custom {
+    Custom::new("ran", |_| MetricResult::from_pass(true))
+}
+
+/// An agent whose model must not be asked, because a person plays it.
+fn by_person() -> Case {
+    let clerk = LlmAgent::new("clerk", script([])).instruction("Be kind.").tool(refund());
+    Case::new("desk", clerk).first_message("Order 7, please").model_by_person("clerk").metric(passes())
+}
+
+/// A run in another process's place: it has the store, not the server.
+async fn begin(stage: &Stage) -> (Arc<KeptRun>, RunOptions) {
+    let run = KeptRun::begin(stage.store().await, stage.clock.clone(), "cases/*.yaml").await.unwrap();
+    let options =
+        RunOptions { clock: stage.clock.clone(), journal: Some(run.case(0)), ..RunOptions::default() };
+    (run, options)
+}
+
+fn play<'f>(case: &'f Case, options: &'f RunOptions) -> Pin<Box<dyn Future<Output = CaseRun> + 'f>> {
+    Box::pin(soon(case.run(options)))
+}
+
+/// The cue that somebody waits for now, with its prompt.
+async fn head(stage: &Stage) -> Value {
+    let id = until(|| async {
+        let cues = stage.get("/v1/cues").await.is(200);
+        cues["cues"][0]["id"].as_str().map(str::to_owned)
+    })
+    .await;
+    stage.get(&format!("/v1/cues/{id}")).await.is(200)
+}
+
+/// Answers the head, after something that is refused.
+async fn answer(stage: &Stage, wrong: Value, right: Value) -> Value {
+    let cue = head(stage).await;
+    let id = cue["id"].as_str().unwrap();
+    stage.answer(id, wrong).await.refused(422, "invalid_answer");
+    let taken = stage.answer(id, right).await.is(200);
+    assert_eq!(taken, json!({"cue": id}), "the run writes its ledger itself");
+    cue
+}
+
+async fn sessions_of(stage: &Stage, run: &KeptRun) -> Vec<Value> {
+    let list = stage.get(&format!("/v1/sessions?run={}", run.id())).await.is(200);
+    list["sessions"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn a_person_plays_the_model_of_a_run() {
+    let stage = Stage::open().await;
+    let (run, options) = begin(&stage).await;
+    let case = by_person().mock("refund", Mock::returning(json!({"refunded": true}))).people(run.case(0));
+    let people = async {
+        let call = json!({"calls": [{"tool": "refund", "args": {"order": 7}}]});
+        let cue = answer(&stage, json!({"calls": [{"tool": "refund", "args": {}}]}), call).await;
+        assert_eq!(
+            (&cue["kind"], &cue["agent"], &cue["head"]),
+            (&json!("model"), &json!("clerk"), &json!(true))
+        );
+        assert_eq!(cue["prompt"]["request"]["system"], "Be kind.");
+        let cue = answer(&stage, json!({"output": 1}), json!({"text": "It is on its way"})).await;
+        assert_eq!(cue["prompt"]["request"]["contents"].as_array().unwrap().len(), 3);
+        // A session of a run is its own.
+        let session = cue["session"].as_str().unwrap().to_owned();
+        for (call, body) in [("query", json!({"text": "hm"})), ("complete", json!({}))] {
+            stage.post(&format!("/v1/sessions/{session}/{call}"), body).await.refused(409, "of_a_run");
+        }
+    };
+    let (played, ()) = tokio::join!(play(&case, &options), people);
+    assert!(played.passed(), "{played}");
+    run.end("passed", json!({"cases": 1})).await.unwrap();
+
+    let sessions = sessions_of(&stage, &run).await;
+    assert_eq!(sessions.len(), 1);
+    assert_eq!(
+        (&sessions[0]["source"], &sessions[0]["status"], &sessions[0]["agent"], &sessions[0]["description"]),
+        (&json!("run"), &json!("completed"), &json!("clerk"), &json!("desk"))
+    );
+    let path = format!("/v1/sessions/{}", sessions[0]["id"].as_str().unwrap());
+    assert_eq!(stage.get(&format!("{path}/ledger")).await.text, played.main.to_jsonl());
+    let history = stage.get(&format!("{path}/history")).await.is(200);
+    let kinds: Vec<_> =
+        history["entries"].as_array().unwrap().iter().map(|entry| entry["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["user_query", "tool_call", "tool_output", "final_response"]);
+    let shown = stage.get(&format!("/v1/runs/{}", run.id())).await.is(200);
+    assert_eq!(
+        (&shown["status"], &shown["title"], &shown["result"]),
+        (&json!("passed"), &json!("cases/*.yaml"), &json!({"cases": 1}))
+    );
+    assert_eq!(stage.get("/v1/runs").await.is(200)["runs"][0]["id"], run.id());
+    stage.delete(&format!("/v1/runs/{}", run.id())).await.is(204);
+    stage.get(&path).await.refused(404, "not_found");
+    stage.get(&format!("/v1/runs/{}", run.id())).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_person_plays_a_tool_of_a_run() {
+    let stage = Stage::open().await;
+    let (run, options) = begin(&stage).await;
+    let model = script([
+        Line::call("refund", json!({"order": 7})),
+        Line::call("refund", json!({"order": 8})),
+        Line::text("done"),
+    ]);
+    let agent = LlmAgent::new("clerk", model).tool(refund());
+    let case = Case::new("desk", agent)
+        .first_message("go")
+        .tool_by_person("refund")
+        .people(run.case(0))
+        .metric(passes());
+    let people = async {
+        let cue = answer(&stage, json!({"output": {}}), json!({"output": {"refunded": true}})).await;
+        assert_eq!((&cue["kind"], &cue["prompt"]["args"]), (&json!("tool"), &json!({"order": 7})));
+        answer(&stage, json!({"error": {}}), json!({"error": {"type": "TooLate", "message": "paid out"}}))
+            .await;
+    };
+    let (played, ()) = tokio::join!(play(&case, &options), people);
+    assert!(played.passed(), "{played}");
+    let by = played
+        .events()
+        .iter()
+        .filter_map(|event| event.decision.as_ref())
+        .filter(|by| by.by == Player::Person)
+        .count();
+    assert_eq!(by, 2);
+}
+
+#[tokio::test]
+async fn a_person_plays_the_user_of_a_run() {
+    let stage = Stage::open().await;
+    let (run, options) = begin(&stage).await;
+    let echo = Loop::new("talk", Step::new("echo", |cx| Ok(cx.respond(cx.input.to_uppercase()))));
+    let case =
+        Case::new("talk", echo).opening(Opening::User).user_by_person().people(run.case(0)).metric(passes());
+    let people = async {
+        let cue = answer(&stage, json!({"text": ""}), json!({"text": "hello"})).await;
+        assert_eq!(cue["kind"], "user");
+        let cue = answer(&stage, json!({"output": 1}), json!({"end": true})).await;
+        let transcript = cue["prompt"]["transcript"].as_str().unwrap();
+        assert!(transcript.contains("user: hello") && transcript.contains("echo: HELLO"), "{transcript}");
+    };
+    let (played, ()) = tokio::join!(play(&case, &options), people);
+    assert!(played.passed(), "{played}");
+    assert_eq!(played.main.end(), Some(EndReason::Completed));
+}
+
+#[tokio::test]
+async fn what_a_person_sees_was_written_before() {
+    let stage = Stage::open().await;
+    let (run, options) = begin(&stage).await;
+    let case = by_person().people(run.case(0));
+    let people = async {
+        let cue = head(&stage).await;
+        let kinds = stage.kinds(cue["session"].as_str().unwrap()).await;
+        assert!(kinds.contains(&"user_message".to_owned()), "{kinds:?}");
+        stage.answer(cue["id"].as_str().unwrap(), json!({"text": "bye"})).await.is(200);
+    };
+    tokio::join!(play(&case, &options), people);
+}
+
+#[tokio::test]
+async fn a_dismissed_cue_ends_the_case_with_an_error() {
+    let stage = Stage::open().await;
+    let (run, options) = begin(&stage).await;
+    let case = by_person().people(run.case(0));
+    let people = async {
+        let cue = head(&stage).await;
+        let id = cue["id"].as_str().unwrap();
+        stage.post(&format!("/v1/cues/{id}/dismiss"), json!({})).await.is(200);
+    };
+    let (played, ()) = tokio::join!(play(&case, &options), people);
+    assert_eq!(played.result.status, Verdict::Error);
+    let error = played.result.error.as_ref().unwrap();
+    assert!(error.message.contains("dismissed"), "{error:?}");
+    run.end("error", Value::Null).await.unwrap();
+    assert_eq!(sessions_of(&stage, &run).await[0]["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn cues_of_a_run_that_goes_are_put_away() {
+    let stage = Stage::open().await;
+    let (run, options) = begin(&stage).await;
+    let case = by_person().people(run.case(0));
+    let id = {
+        let mut playing = play(&case, &options);
+        tokio::select! {
+            _ = &mut playing => panic!("nobody has answered"),
+            cue = head(&stage) => cue["id"].as_str().unwrap().to_owned(),
+        }
+    };
+    // The case was dropped; when the run has ended, nothing of it is open.
+    run.end("interrupted", Value::Null).await.unwrap();
+    assert_eq!(stage.get(&format!("/v1/cues/{id}")).await.is(200)["status"], "dismissed");
+    assert_eq!(stage.get(&format!("/v1/runs/{}", run.id())).await.is(200)["status"], "interrupted");
+}
