@@ -208,6 +208,12 @@ impl Selection {
         idle.is_empty().then_some(outcome)
     }
 
+    /// The agent of the file for `--agent`; nothing when it cannot be used, which is shown then.
+    pub(crate) fn agent_file(&self) -> Option<AgentFile> {
+        let options = CheckOptions { dialect: self.dialect(), specification: &models::check_specification };
+        self.load_agent(self.agent.as_deref()?, &options)
+    }
+
     fn load_agent(&self, path: &Path, options: &CheckOptions<'_>) -> Option<AgentFile> {
         let text = match files::read(path) {
             Ok(text) => text,
@@ -226,9 +232,9 @@ impl Selection {
             Some(agent) => scenario.with_agent(agent),
             None => scenario,
         };
-        self.models.iter().fold(scenario, |scenario, (role, spec)| {
-            scenario.with_model(role, ModelChoice::Provider(spec.clone()))
-        })
+        self.models
+            .iter()
+            .fold(scenario, |scenario, (role, spec)| scenario.with_model(role, ModelChoice::named(spec)))
     }
 
     fn show(&self, path: &Path, text: &str, problems: &[Problem]) {

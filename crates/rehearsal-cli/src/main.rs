@@ -7,11 +7,17 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 mod commands;
 mod complete;
 mod exit;
+mod far;
 mod files;
 mod filter;
 mod load;
 mod models;
 mod output;
+mod place;
+mod shelf;
+mod signals;
+mod times;
+mod token;
 mod variables;
 
 /// Conversations are many small allocations; this allocator takes a tenth off the CPU of a run.
@@ -37,6 +43,13 @@ enum Command {
     Run(Box<commands::run::RunArgs>),
     Check(Box<commands::check::CheckArgs>),
     Score(Box<commands::score::ScoreArgs>),
+    Serve(Box<commands::serve::ServeArgs>),
+    Runs(commands::runs::RunsArgs),
+    Sessions(Box<commands::sessions::SessionsArgs>),
+    Gc(commands::gc::GcArgs),
+    Export(Box<commands::export::ExportArgs>),
+    Import(commands::import::ImportArgs),
+    Eval(Box<commands::run::eval::EvalArgs>),
     Init(commands::init::InitArgs),
     Schema(commands::schema::SchemaArgs),
     Completions(commands::completions::CompletionsArgs),
@@ -51,6 +64,13 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Score(args) => commands::score::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
+        Command::Runs(args) => commands::runs::run(&args),
+        Command::Sessions(args) => commands::sessions::run(&args),
+        Command::Gc(args) => commands::gc::run(&args),
+        Command::Export(args) => commands::export::run(&args),
+        Command::Import(args) => commands::import::run(&args),
+        Command::Eval(args) => commands::run::eval::run(&args),
         Command::Init(args) => commands::init::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::Completions(args) => commands::completions::run(&args),

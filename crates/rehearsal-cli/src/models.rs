@@ -10,6 +10,9 @@ use crate::variables::Variables;
 
 /// What is wrong with a model specification.
 pub(crate) fn check_specification(text: &str) -> Result<(), String> {
+    if ModelChoice::named(text) == ModelChoice::Person {
+        return Ok(());
+    }
     text.parse::<ModelSpec>().map(drop).map_err(|error| error.to_string())
 }
 
@@ -21,6 +24,7 @@ pub(crate) fn build(
     variables: &Variables,
 ) -> Result<Arc<dyn Model>, String> {
     match choice {
+        ModelChoice::Person => Err(format!("model `{key}`: this part cannot be played by a person")),
         ModelChoice::Provider(text) => {
             let spec: ModelSpec = text.parse().map_err(|error| format!("model `{key}`: {error}"))?;
             let model = providers.connect(&spec, &|name| variables.get(name));

@@ -44,7 +44,7 @@ fn a_first_scenario_is_written_and_says_what_to_do_next() {
                    rehearse run . --model agent=openai:gpt-4o-mini
               3. Change what is said and what is asked. `rehearse check .` shows what is wrong with a file.
 
-            Results and ledgers go to `.rehearsal/`, which version control can ignore.
+            Runs are kept in `.rehearsal/`, which version control ignores: `rehearse runs` lists them.
             --- stderr
         "#]],
     );
@@ -79,7 +79,7 @@ fn it_passes_as_it_is_in_a_folder_that_is_made_for_it() {
                    rehearse run 'my scenarios/first' --model agent=openai:gpt-4o-mini
               3. Change what is said and what is asked. `rehearse check 'my scenarios/first'` shows what is wrong with a file.
 
-            Results and ledgers go to `.rehearsal/`, which version control can ignore.
+            Runs are kept in `.rehearsal/`, which version control ignores: `rehearse runs` lists them.
             --- stderr
         "#]],
     );

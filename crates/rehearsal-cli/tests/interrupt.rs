@@ -79,24 +79,25 @@ fn ctrl_c_ends_code_and_keeps_what_happened() {
         WAITS,
         "INT",
         &expect![[r#"
-        exit 130
-        --- stdout
-        passed   Greets  TIME
-        STOPPED  Waits  TIME
-                 2.scenario.yaml
-                 step 1: did not come to its end
-                 stopped: it was interrupted
-                 again: rehearse run 2.scenario.yaml --case-seed SEED
+            exit 130
+            --- stdout
+            passed   Greets  TIME
+            STOPPED  Waits  TIME
+                     2.scenario.yaml
+                     step 1: did not come to its end
+                     stopped: it was interrupted
+                     again: rehearse run 2.scenario.yaml --case-seed SEED
 
-        3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
-        --- stderr
-        start    Greets
-        passed   Greets  TIME  1 turn
-        start    Waits
-        interrupted: ending what runs; once more ends at once
-        STOPPED  Waits  TIME
-        results and ledgers: out
-    "#]],
+            3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
+            --- stderr
+            start    Greets
+            passed   Greets  TIME  1 turn
+            start    Waits
+            interrupted: ending what runs; once more ends at once
+            STOPPED  Waits  TIME
+            results and ledgers: out
+            kept: rehearse runs RUN
+        "#]],
     );
 }
 
@@ -106,26 +107,27 @@ fn ctrl_c_ends_an_agent_that_never_answers() {
         SILENT,
         "INT",
         &expect![[r#"
-        exit 130
-        --- stdout
-        passed   Greets  TIME
-        STOPPED  Is silent  TIME
-                 2.scenario.yaml
-                 step 1: did not come to its end
-                 stopped: it was interrupted
-                 transcript:
-                     4  user: hi
-                 again: rehearse run 2.scenario.yaml --case-seed SEED
+            exit 130
+            --- stdout
+            passed   Greets  TIME
+            STOPPED  Is silent  TIME
+                     2.scenario.yaml
+                     step 1: did not come to its end
+                     stopped: it was interrupted
+                     transcript:
+                         4  user: hi
+                     again: rehearse run 2.scenario.yaml --case-seed SEED
 
-        3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
-        --- stderr
-        start    Greets
-        passed   Greets  TIME  1 turn
-        start    Is silent
-        interrupted: ending what runs; once more ends at once
-        STOPPED  Is silent  TIME  1 turn
-        results and ledgers: out
-    "#]],
+            3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
+            --- stderr
+            start    Greets
+            passed   Greets  TIME  1 turn
+            start    Is silent
+            interrupted: ending what runs; once more ends at once
+            STOPPED  Is silent  TIME  1 turn
+            results and ledgers: out
+            kept: rehearse runs RUN
+        "#]],
     );
 }
 
@@ -135,24 +137,25 @@ fn a_request_to_end_is_like_ctrl_c() {
         WAITS,
         "TERM",
         &expect![[r#"
-        exit 130
-        --- stdout
-        passed   Greets  TIME
-        STOPPED  Waits  TIME
-                 2.scenario.yaml
-                 step 1: did not come to its end
-                 stopped: it was interrupted
-                 again: rehearse run 2.scenario.yaml --case-seed SEED
+            exit 130
+            --- stdout
+            passed   Greets  TIME
+            STOPPED  Waits  TIME
+                     2.scenario.yaml
+                     step 1: did not come to its end
+                     stopped: it was interrupted
+                     again: rehearse run 2.scenario.yaml --case-seed SEED
 
-        3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
-        --- stderr
-        start    Greets
-        passed   Greets  TIME  1 turn
-        start    Waits
-        interrupted: ending what runs; once more ends at once
-        STOPPED  Waits  TIME
-        results and ledgers: out
-    "#]],
+            3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
+            --- stderr
+            start    Greets
+            passed   Greets  TIME  1 turn
+            start    Waits
+            interrupted: ending what runs; once more ends at once
+            STOPPED  Waits  TIME
+            results and ledgers: out
+            kept: rehearse runs RUN
+        "#]],
     );
 }
 

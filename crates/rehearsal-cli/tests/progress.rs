@@ -106,7 +106,8 @@ fn elsewhere_each_state_is_a_line_that_can_be_searched_for() {
     let lines = |ran: Ran| -> Vec<String> {
         ran.stderr.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect()
     };
-    assert_eq!(lines(folder.run("run . --out out")), ["start Greets", "passed Greets", "results and"]);
+    let expected = ["start Greets", "passed Greets", "results and", "kept: rehearse"];
+    assert_eq!(lines(folder.run("run . --out out")), expected);
     let ran = on_a_terminal(&folder, "run . --out out", "", &[("CI", "1")]);
     Ran { stdout: screen(&ran.stdout), ..ran }.check(&expect![[r#"
         exit 0
@@ -116,6 +117,7 @@ fn elsewhere_each_state_is_a_line_that_can_be_searched_for() {
         passed   Greets  TIME
         1 scenario: 1 passed in TIME
         results and ledgers: out
+        kept: rehearse runs RUN
         --- stderr
     "#]]);
     let ran = on_a_terminal(&folder, "run . --out out --quiet", "", &[]);
@@ -148,6 +150,7 @@ fn on_a_terminal_lines_change_and_leave_nothing() {
 
         2 scenarios: 1 passed, 1 stopped in TIME
         results and ledgers: out
+        kept: rehearse runs RUN
         --- stderr
     "#]]);
 }
@@ -171,6 +174,7 @@ fn ctrl_c_on_a_terminal_leaves_no_torn_line() {
 
         2 scenarios: 1 passed, 1 stopped in TIME
         results and ledgers: out
+        kept: rehearse runs RUN
         --- stderr
     "#]]);
 }

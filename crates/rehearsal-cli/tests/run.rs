@@ -148,7 +148,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
         if path.is_dir() {
             found.append(&mut files(&path));
         } else {
-            found.insert(path.clone(), fs::read_to_string(path).unwrap());
+            found.insert(path.clone(), String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
         }
     }
     found
@@ -170,7 +170,7 @@ fn what_passes_is_a_line() {
         passed   Greets  TIME  1 turn  25 tokens
         start    Talks
         passed   Talks  TIME  3 turns
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
 }
 
@@ -198,7 +198,7 @@ fn a_failure_shows_its_evidence_and_the_command_that_repeats_it() {
         --- stderr
         start    Refunds an order
         FAILED   Refunds an order  TIME  1 turn  62 tokens
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
     let again = first.stdout.lines().find_map(|line| line.trim().strip_prefix("again: rehearse ")).unwrap();
     let second = folder.run(again);
@@ -259,7 +259,7 @@ fn an_unmocked_tool_is_an_error_with_a_mock_to_paste() {
         --- stderr
         start    Calls what nobody mocked
         ERROR    Calls what nobody mocked  TIME  1 turn
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
     let lines = ran.stdout.lines().skip_while(|line| !line.contains("Add a mock")).skip(1);
     let mock: Vec<&str> = lines.take_while(|line| !line.contains("transcript")).collect();
@@ -286,7 +286,7 @@ fn a_scenario_that_takes_too_long_is_stopped() {
         --- stderr
         start    Never ends
         STOPPED  Never ends  TIME
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
 }
 
@@ -309,7 +309,7 @@ fn what_nobody_judges_does_not_pass() {
         --- stderr
         start    Asks nothing
         UNJUDGED Asks nothing  TIME  1 turn
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
 }
 
@@ -353,7 +353,7 @@ fn only_what_fits_the_filter_is_run() {
         --- stderr
         start    Greets
         passed   Greets  TIME  1 turn  25 tokens
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
     folder.run("run . --filter slow").check(&expect![[r#"
         exit 2
@@ -568,7 +568,7 @@ fn what_a_terminal_would_act_on_is_not_printed() {
         --- stderr
         start    Gre\u{1b}[2Jets\nagain
         FAILED   Gre\u{1b}[2Jets\nagain  TIME  1 turn  25 tokens
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
 }
 
@@ -629,8 +629,35 @@ fn runs_are_kept_apart_and_out_of_version_control() {
     for _ in 0..3 {
         assert_eq!(folder.run("run . --quiet").code, 0);
     }
-    assert_eq!(fs::read_dir(folder.path().join(".rehearsal/runs")).unwrap().count(), 3);
+    let runs: Value = serde_json::from_str(&folder.run("runs --json").stdout).unwrap();
+    assert_eq!(runs.as_array().unwrap().len(), 3);
     assert_eq!(fs::read_to_string(folder.path().join(".rehearsal/.gitignore")).unwrap(), "*\n");
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_does_not_begin() {
+    let folder =
+        Folder::new(&[("a.scenario.yaml", GREETS), ("note.txt", "I am no database, whatever my name is")]);
+    for store in ["note.txt", "a.scenario.yaml/deep.db", "mysql://x"] {
+        let ran = folder.run(&format!("run a.scenario.yaml --store {store}"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with("error: this run cannot be kept: "), "{}", ran.stderr);
+        assert!(ran.stderr.ends_with("`--no-store` nowhere; nothing was run\n"), "{}", ran.stderr);
+    }
+    assert_eq!(folder.run("run a.scenario.yaml --quiet --store note.txt --no-store").code, 0);
+    assert!(!folder.path().join(".rehearsal").exists());
+}
+
+#[test]
+fn a_run_that_was_not_kept_whole_is_no_pass() {
+    // The store takes no agent whose name is longer than 100 characters.
+    let long = GREETS.replace("{instructions", &format!("{{name: {}, instructions", "x".repeat(101)));
+    let folder = Folder::new(&[("a.scenario.yaml", &long)]);
+    let ran = folder.run("run .");
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: what this run came to is not kept whole: "), "{}", ran.stderr);
+    assert!(ran.stdout.contains("1 scenario: "), "{}", ran.stdout);
+    assert_eq!(folder.run("run . --no-store").code, 0);
 }
 
 #[test]
@@ -709,7 +736,7 @@ fn verbose_prints_everything() {
         FAILED   Refunds an order  TIME  1 turn  62 tokens
         start    Talks
         passed   Talks  TIME  3 turns
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
 }
 
@@ -777,7 +804,7 @@ fn repeats_are_counted_together() {
         passed   Flaky #2  TIME  1 turn
         start    Flaky #3
         passed   Flaky #3  TIME  1 turn
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
     let found: Value = serde_json::from_str(&folder.run("run . --repeat 3 --json -").stdout).unwrap();
     assert_eq!(found["repeats"][0]["passed"], 3);
@@ -837,9 +864,11 @@ fn variables_of_a_file_reach_commands_and_headers_and_are_written_nowhere() {
         start    Sends it
         passed   Sends it  TIME  1 turn
         results and ledgers: out
+        kept: rehearse runs RUN
     "#]]);
     assert!(requests.recv().unwrap().contains(&format!("authorization: Bearer {secret}")));
     let mut written = files(&folder.path().join("out"));
+    written.extend(files(&folder.path().join(".rehearsal")));
     for name in ["r.json", "j.xml"] {
         written.insert(name.into(), fs::read_to_string(folder.path().join(name)).unwrap());
     }
@@ -926,6 +955,50 @@ fn a_model_of_the_command_line_takes_the_place_of_the_files() {
 }
 
 #[test]
+fn a_part_for_a_person_is_refused_while_nobody_can_be_asked() {
+    let by_person = GREETS.replace("{script: [{say: hello, usage: {input: 20, output: 5}}]}", "person");
+    let folder = Folder::new(&[("a.scenario.yaml", &by_person)]);
+    assert_eq!(folder.run("check .").code, 0);
+    folder.run("run . --no-store").check(&expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        error: a.scenario.yaml: this scenario is played by a person: the model of the agent; and nobody here brings them what they are asked
+
+        hint: cast somebody else: a model or a script under `models`, a `response` in the mock, `user: {script: […]}`
+    "#]]);
+    let folder = Folder::new(&[("a.scenario.yaml", GREETS)]);
+    folder.run("run . --model agent=person --no-store").check(&expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        error: a.scenario.yaml: this scenario is played by a person: the model of the agent; and nobody here brings them what they are asked
+
+        hint: cast somebody else: a model or a script under `models`, a `response` in the mock, `user: {script: […]}`
+    "#]]);
+    let judged = GREETS.replace("models: {", "models: {judge: person, ").replace(
+        "{type: string_contains, value: hello}",
+        "{type: llm_judge, prompt: Was it kind?, expected: 'yes'}",
+    );
+    let folder = Folder::new(&[("a.scenario.yaml", &judged)]);
+    folder.run("check .").check(&expect![[r#"
+        exit 2
+        --- stdout
+        1 file: 0 can be used, 1 cannot
+        --- stderr
+        error[no-person]: the judge cannot be played by a person
+         --> a.scenario.yaml:7:1
+          |
+        7 | models: {judge: person, agent: {script: [{say: hello, usage: {input: 20, output: 5}}]}}
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          |
+        help: name a model: judge: openai:gpt-4o, or a script: judge: {rules: [{json: {…}}]}
+
+    "#]]);
+    assert!(!folder.path().join(".rehearsal").exists());
+}
+
+#[test]
 fn a_model_that_cannot_be_used_is_said_before_anything_runs() {
     let folder = Folder::new(&[("a.scenario.yaml", GREETS)]);
     folder.run("run . --model agent").check(&expect![[r#"
@@ -992,7 +1065,7 @@ fn an_agent_of_a_file_takes_the_place_of_the_scenarios() {
         --- stderr
         start    Greets
         passed   Greets  TIME  1 turn
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
     folder.run("run a.scenario.yaml --agent bad.yaml").check(&expect![[r#"
         exit 2
@@ -1149,7 +1222,7 @@ fn files_of_the_other_runner_are_run_with_an_agent_of_ours() {
 
         start    Greets
         passed   Greets  TIME  1 turn
-        results and ledgers: .rehearsal/runs/RUN
+        kept: rehearse runs RUN
     "#]]);
 }
 
@@ -1221,11 +1294,14 @@ fn help_says_what_there_is() {
               --keep             Keep the folders in which commands ran
 
         Results:
-              --json <FILE|->  Write the results as JSON to a file, or to standard output with `-`
-              --junit <FILE>   Write the results as JUnit XML to a file
-              --out <DIR>      Where results and ledgers are kept [default: .rehearsal/runs/RUN]
-          -q, --quiet          Print only what did not pass
-          -v, --verbose        Print all transcripts and evaluations
+              --json <FILE|->     Write the results as JSON to a file, or to standard output with `-`
+              --junit <FILE>      Write the results as JUnit XML to a file
+              --out <DIR>         Also write results and ledgers as files into a folder
+              --store <FILE|URL>  Where everything is kept: a `SQLite` file, or `postgres://…` [default:
+                                  .rehearsal/rehearsal.db] [env: REHEARSAL_STORE]
+              --no-store          Keep nothing in the store, for places that cannot be written
+          -q, --quiet             Print only what did not pass
+          -v, --verbose           Print all transcripts and evaluations
 
         Exit codes: 0 all passed; 1 something failed, errored, was stopped or was judged by nothing; 2 the
         input or set-up is wrong; 130 interrupted.

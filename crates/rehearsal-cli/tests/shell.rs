@@ -49,7 +49,23 @@ fn a_filter_completes_names_and_tags_of_the_scenarios_below_the_folder() {
 fn commands_options_and_their_values_complete() {
     let folder = folder();
     let commands = completed(folder.path(), &[""]);
-    for command in ["run", "check", "score", "init", "schema", "completions", "man"] {
+    let expected = [
+        "run",
+        "check",
+        "score",
+        "serve",
+        "runs",
+        "sessions",
+        "gc",
+        "export",
+        "import",
+        "eval",
+        "init",
+        "schema",
+        "completions",
+        "man",
+    ];
+    for command in expected {
         assert!(commands.iter().any(|offered| offered == command), "{command}: {commands:?}");
     }
     assert!(!commands.iter().any(|offered| offered.starts_with("__")), "{commands:?}");
@@ -118,6 +134,13 @@ fn the_manual_is_printed_or_written_a_page_for_each_command() {
         man/man1/rehearse-run.1
         man/man1/rehearse-check.1
         man/man1/rehearse-score.1
+        man/man1/rehearse-serve.1
+        man/man1/rehearse-runs.1
+        man/man1/rehearse-sessions.1
+        man/man1/rehearse-gc.1
+        man/man1/rehearse-export.1
+        man/man1/rehearse-import.1
+        man/man1/rehearse-eval.1
         man/man1/rehearse-init.1
         man/man1/rehearse-schema.1
         man/man1/rehearse-completions.1

@@ -83,7 +83,7 @@ What to do next:
        rehearse run {folder} --model agent=openai:gpt-4o-mini
   3. Change what is said and what is asked. `rehearse check {folder}` shows what is wrong with a file.
 
-Results and ledgers go to `.rehearsal/`, which version control can ignore.",
+Runs are kept in `.rehearsal/`, which version control ignores: `rehearse runs` lists them.",
         path.display()
     )
 }

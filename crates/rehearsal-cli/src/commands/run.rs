@@ -16,16 +16,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::journal::RunJournal;
+use self::keeping::{Curtain, Keeping};
 use self::out::OutFolder;
 use self::print::{Detail, Printer};
 use self::progress::Progress;
 use crate::load::{Completeness, Loaded, Selection};
+use crate::place::Place;
+use crate::times::duration;
 use crate::variables::Variables;
 use crate::{exit, models, output};
 
+pub(crate) mod eval;
 mod interrupt;
 mod journal;
 mod junit;
+mod keeping;
 mod out;
 pub(crate) mod print;
 mod progress;
@@ -34,6 +39,9 @@ mod progress;
 ///
 /// Without `--live` no tool runs for real: each call is answered by a mock of the file, or ends its scenario. No model is
 /// called that a file or the command line does not name.
+///
+/// Runs are kept, with all that was said: `rehearse runs` lists them. Where a person plays a part, the run waits until
+/// they answer through `rehearse serve` in the same folder.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 all passed; 1 something failed, errored, was stopped or was judged by nothing; \
@@ -73,9 +81,14 @@ pub(crate) struct RunArgs {
     /// Write the results as JUnit XML to a file
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     junit: Option<PathBuf>,
-    /// Where results and ledgers are kept [default: .rehearsal/runs/TIME]
+    /// Also write results and ledgers as files into a folder
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     out: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Results")]
+    place: Place,
+    /// Keep nothing in the store, for places that cannot be written
+    #[arg(long, help_heading = "Results")]
+    no_store: bool,
     /// Print only what did not pass
     #[arg(long, short, conflicts_with = "verbose", help_heading = "Results")]
     quiet: bool,
@@ -139,20 +152,6 @@ struct SummaryForm {
     not_run: u32,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let help = || format!("`{text}` is no time; write `90s`, `5m`, `500ms` or a number of seconds");
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let number: u64 = text[..digits].parse().map_err(|_| help())?;
-    let found = match &text[digits..] {
-        "ms" => Duration::from_millis(number),
-        "" | "s" => Duration::from_secs(number),
-        "m" => Duration::from_secs(number.checked_mul(60).ok_or_else(help)?),
-        "h" => Duration::from_secs(number.checked_mul(3600).ok_or_else(help)?),
-        _ => return Err(help()),
-    };
-    if found.is_zero() { Err(format!("`{text}` leaves no time at all")) } else { Ok(found) }
-}
-
 pub(crate) fn run(args: &RunArgs) -> ExitCode {
     match try_run(args) {
         Ok(code) => code,
@@ -173,26 +172,35 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
         return Err(message);
     }
     let variables = Variables::with_file(args.env_file.as_deref())?;
-    let makers = makers(args, &outcome.usable, &variables)?;
+    let curtain = Curtain::default();
+    let makers = makers(args, &outcome.usable, &variables, &curtain)?;
     for path in args.files() {
         writable(path)?;
     }
-    let out = OutFolder::new(args.out.as_deref())?;
+    let out = args.out.as_deref().map(OutFolder::new).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("the runtime cannot be started: {error}"))?;
+    let keeping = if args.no_store {
+        None
+    } else {
+        Some(runtime.block_on(Keeping::begin(&args.place, &title(args, &outcome.usable)))?)
+    };
     let began = SystemClock.now();
     let cancel = Cancel::default();
     let progress = Progress::new(args.quiet, makers.len() as u64 * u64::from(args.repeat));
+    if let Some(keeping) = &keeping {
+        curtain.open(keeping, &progress);
+    }
     runtime.spawn(interrupt::listen(cancel.clone(), progress.clone()));
-    let suite_run = runtime.block_on(play(args, makers, &out, &cancel, &progress));
+    let left = Left { out, keeping };
+    let suite_run = runtime.block_on(play(args, makers, &left, &cancel, &progress));
     progress.close();
     let duration_ms = u64::try_from(elapsed(began, SystemClock.now()).as_millis()).unwrap_or(u64::MAX);
     let interrupted = cancel.is_cancelled();
     // Nothing is left to end, so from here on the listener ends the program itself.
     cancel.cancel();
-    let scenarios = results(args, &outcome.usable, &suite_run, &out);
     let result = RunResult {
         version: 1,
         started_at: began.to_string(),
@@ -201,12 +209,23 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
         interrupted,
         summary: suite_run.result.summary,
         repeats: suite_run.result.repeats.clone(),
-        scenarios,
+        scenarios: runtime.block_on(results(args, &outcome.usable, &suite_run, &left)),
     };
     // What a run came to is kept before anything waits for a reader.
-    let written = write_results(args, &result, &out);
-    print(args, &result, &suite_run, &out)?;
+    let written = write_results(args, &result, &left);
+    let kept = match &left.keeping {
+        Some(keeping) => runtime.block_on(keeping.end(interrupted, &result.summary, &result)),
+        None => Ok(()),
+    };
+    print(args, &result, &suite_run, &left)?;
     written?;
+    kept?;
+    if let Some(keeping) = left.keeping {
+        if !args.quiet {
+            output::message(&format!("kept: {}", keeping.command()));
+        }
+        keeping.leave();
+    }
     Ok(if interrupted {
         exit::interrupted()
     } else if suite_run.result.passed() {
@@ -216,13 +235,36 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
     })
 }
 
-fn makers(args: &RunArgs, loaded: &[Loaded], variables: &Variables) -> Result<Vec<CaseMaker>, String> {
+/// What a run leaves: files where they are asked for, and what is in the store.
+struct Left {
+    out: Option<OutFolder>,
+    keeping: Option<Keeping>,
+}
+
+/// What is run, in words for people.
+fn title(args: &RunArgs, loaded: &[Loaded]) -> String {
+    match loaded {
+        [one] => one.scenario.name.clone(),
+        several => {
+            let paths: Vec<String> =
+                args.selection.paths.iter().map(|path| path.display().to_string()).collect();
+            format!("{} scenarios: {}", several.len(), paths.join(" "))
+        }
+    }
+}
+
+fn makers(
+    args: &RunArgs,
+    loaded: &[Loaded],
+    variables: &Variables,
+    curtain: &Curtain,
+) -> Result<Vec<CaseMaker>, String> {
     let program =
         std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
     let scripts = Workers::new(WorkerCommand { program, args: vec![crate::JS_WORKER.to_owned()] });
     let providers = Providers::default();
     let mut makers = Vec::new();
-    for Loaded { path, scenario } in loaded {
+    for (index, Loaded { path, scenario }) in loaded.iter().enumerate() {
         let directory =
             path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let directory = fs::canonicalize(directory)
@@ -231,6 +273,8 @@ fn makers(args: &RunArgs, loaded: &[Loaded], variables: &Variables) -> Result<Ve
         let read = variables.clone();
         let backstage = Backstage {
             models: Arc::new(move |key, choice| models::build(key, choice, &providers, &models_of)),
+            // Without a store there is no place where they could answer.
+            people: (!args.no_store).then(|| curtain.people(index, &scenario.name)),
             scripts: scripts.clone(),
             variables: Arc::new(move |name| read.get(name)),
             directory,
@@ -248,7 +292,7 @@ fn makers(args: &RunArgs, loaded: &[Loaded], variables: &Variables) -> Result<Ve
 async fn play(
     args: &RunArgs,
     makers: Vec<CaseMaker>,
-    out: &OutFolder,
+    left: &Left,
     cancel: &Cancel,
     progress: &Progress,
 ) -> SuiteRun {
@@ -262,12 +306,14 @@ async fn play(
     if let Some(seed) = args.case_seed {
         suite = suite.exact_seed(seed);
     }
-    let (shown, stems) = (progress.clone(), out.stems());
+    let (shown, stems) = (progress.clone(), left.out.as_ref().map(OutFolder::stems));
+    let kept = left.keeping.as_ref().map(|keeping| keeping.run.clone());
     let suite = suite.journal(move |index, name, options| {
         let key = (index, options.repeat);
         let shown = shown.clone();
-        let stem = stems.stem(index, name, options.repeat);
-        Arc::new(RunJournal::new(Some(stem), move |counts| shown.counted(key, counts)))
+        let stem = stems.as_ref().map(|stems| stems.stem(index, name, options.repeat));
+        let kept = kept.as_ref().map(|run| run.case(index));
+        Arc::new(RunJournal::new(kept, stem, move |counts| shown.counted(key, counts)))
     });
     let shown = progress.clone();
     let suite = suite.observe(move |event| match event {
@@ -278,31 +324,34 @@ async fn play(
     suite.run().await
 }
 
-fn results(args: &RunArgs, loaded: &[Loaded], run: &SuiteRun, out: &OutFolder) -> Vec<ScenarioResult> {
-    let stems = out.stems();
-    run.runs
-        .iter()
-        .zip(&run.places)
-        .map(|(case, place)| {
-            let Loaded { path, scenario } = &loaded[*place];
-            let mut result = ScenarioResult::new(scenario, &path.display().to_string(), case);
-            match (result.terminated_by.as_deref(), args.timeout) {
-                (Some("the time limit of the run was reached"), Some(limit)) => {
-                    result.terminated_by = Some(format!("`--timeout` of {limit:?} was reached"));
-                }
-                (Some("cancelled"), _) => result.terminated_by = Some("it was interrupted".to_owned()),
-                _ => {}
+async fn results(args: &RunArgs, loaded: &[Loaded], run: &SuiteRun, left: &Left) -> Vec<ScenarioResult> {
+    let mut results = Vec::new();
+    for (case, place) in run.runs.iter().zip(&run.places) {
+        let Loaded { path, scenario } = &loaded[*place];
+        let mut result = ScenarioResult::new(scenario, &path.display().to_string(), case);
+        match (result.terminated_by.as_deref(), args.timeout) {
+            (Some("the time limit of the run was reached"), Some(limit)) => {
+                result.terminated_by = Some(format!("`--timeout` of {limit:?} was reached"));
             }
-            let stem = stems.stem(*place, &scenario.name, case.result.repeat);
+            (Some("cancelled"), _) => result.terminated_by = Some("it was interrupted".to_owned()),
+            _ => {}
+        }
+        if let Some(out) = &left.out {
+            let stem = out.stems().stem(*place, &scenario.name, case.result.repeat);
             let parts = case.ledgers().map(|ledger| journal::ledger_path(&stem, ledger.part()));
             result.ledgers =
                 parts.filter(|path| path.exists()).map(|path| path.display().to_string()).collect();
-            result
-        })
-        .collect()
+        }
+        if let Some(keeping) = &left.keeping {
+            let ids = keeping.sessions(*place, case).await;
+            result.sessions = ids.iter().map(ToString::to_string).collect();
+        }
+        results.push(result);
+    }
+    results
 }
 
-fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, out: &OutFolder) -> Result<(), String> {
+fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, left: &Left) -> Result<(), String> {
     let detail = match (args.quiet, args.verbose) {
         (true, _) => Detail::Quiet,
         (_, true) => Detail::Verbose,
@@ -327,7 +376,7 @@ fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, out: &OutFolder) ->
     if json_to_stdout {
         output::data(&json(result)?);
     }
-    if !args.quiet {
+    if let Some(out) = left.out.as_ref().filter(|_| !args.quiet) {
         output::message(&format!("results and ledgers: {}", out.folder.display()));
     }
     Ok(())
@@ -368,9 +417,11 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-fn write_results(args: &RunArgs, result: &RunResult, out: &OutFolder) -> Result<(), String> {
+fn write_results(args: &RunArgs, result: &RunResult, left: &Left) -> Result<(), String> {
     let json = format!("{}\n", json(result)?);
-    write_file(&out.folder.join("result.json"), &json)?;
+    if let Some(out) = &left.out {
+        write_file(&out.folder.join("result.json"), &json)?;
+    }
     if let Some(path) = args.json_file() {
         write_file(path, &json)?;
     }
@@ -398,16 +449,6 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_read() {
-        assert_eq!(duration("500ms").unwrap(), Duration::from_millis(500));
-        assert_eq!(duration("90").unwrap(), Duration::from_secs(90));
-        assert_eq!(duration("5m").unwrap(), Duration::from_mins(5));
-        for bad in ["", "s", "5x", "-1s", "1.5s", "0s", "99999999999999999999s", "99999999999999999h"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn words_are_quoted_for_a_shell() {

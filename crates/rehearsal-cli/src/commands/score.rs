@@ -1,7 +1,6 @@
 //! `rehearse score`.
 
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,12 +9,16 @@ use rehearsal_core::{Clock as _, Ledger, Summary, SystemClock, Verdict, elapsed}
 use rehearsal_models::Providers;
 use rehearsal_scenario::{NotScorable, Scenario, ScenarioResult};
 use rehearsal_sim::{CaseRun, Judges};
+use rehearsal_store::read_ledger;
 
 use crate::commands::run::print::{Detail, Printer};
 use crate::commands::run::{RunResult, quoted, write_file};
+use crate::commands::runs::of_run;
+use crate::commands::sessions::read_file as read;
 use crate::load::{Colour, Compat, Completeness, Loaded, Selection, role_and_model};
+use crate::place::Place;
 use crate::variables::Variables;
-use crate::{exit, models, output};
+use crate::{exit, models, output, shelf};
 
 /// Score the ledgers of earlier runs.
 ///
@@ -28,13 +31,14 @@ use crate::{exit, models, output};
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  rehearse score .rehearsal/runs/2026-01-31T09-00-00.000 --with refund.scenario.yaml
+  rehearse score 3f2a9c1e --with refund.scenario.yaml
   rehearse score 001-refund.jsonl --with refund.scenario.yaml --model judge=openai:gpt-4o --json -
 
 Exit codes: 0 all passed; 1 something failed, errored, was stopped or was judged by nothing; 2 the input or set-up is \
 wrong.")]
 pub(crate) struct ScoreArgs {
-    /// Ledgers of agents (`*.jsonl`), or folders of which those of the scenario are taken
+    /// Runs and sessions that are kept, by id or its beginning; ledgers of agents (`*.jsonl`); or folders. Of runs and
+    /// folders those ledgers are taken that are of the scenario
     #[arg(required = true, value_name = "LEDGER")]
     ledgers: Vec<PathBuf>,
     /// The scenario file with the evaluations
@@ -52,6 +56,8 @@ pub(crate) struct ScoreArgs {
     /// A file of NAME=value lines, for keys
     #[arg(long, value_name = "FILE")]
     env_file: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
     /// Write the results as JSON to a file, or to standard output with `-`
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
@@ -78,7 +84,7 @@ pub(crate) fn run(args: &ScoreArgs) -> ExitCode {
 
 fn try_run(args: &ScoreArgs) -> Result<ExitCode, String> {
     let Some(loaded) = load(args)? else { return Ok(exit::bad_input()) };
-    let ledgers = find_ledgers(&args.ledgers, &loaded.scenario)?;
+    let ledgers = find_ledgers(args, &loaded.scenario)?;
     let variables = Variables::with_file(args.env_file.as_deref())?;
     let providers = Providers::default();
     let judges = loaded
@@ -91,7 +97,12 @@ fn try_run(args: &ScoreArgs) -> Result<ExitCode, String> {
     for (path, run) in &runs {
         summary.count(run.result.status);
         let mut result = ScenarioResult::new(&loaded.scenario, &loaded.path.display().to_string(), run);
-        result.ledgers = vec![path.display().to_string()];
+        let read = path.display().to_string();
+        if path.exists() {
+            result.ledgers.push(read);
+        } else {
+            result.sessions.push(read);
+        }
         scenarios.push(result);
     }
     let duration_ms = u64::try_from(elapsed(began, SystemClock.now()).as_millis()).unwrap_or(u64::MAX);
@@ -133,10 +144,17 @@ fn load(args: &ScoreArgs) -> Result<Option<Loaded>, String> {
 }
 
 /// The ledgers at these paths. What is named itself must be a ledger of the scenario.
-fn find_ledgers(paths: &[PathBuf], scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, String> {
+fn find_ledgers(args: &ScoreArgs, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, String> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
-    for path in paths {
+    for path in &args.ledgers {
+        if !path.exists() && is_id(path) {
+            match shelf::block_on(of_store(args, path, scenario)) {
+                Ok(ledgers) => found.extend(ledgers),
+                Err(problem) => problems.push(problem),
+            }
+            continue;
+        }
         if path.is_dir() {
             match of_folder(path, scenario) {
                 Ok(ledgers) if ledgers.is_empty() => problems.push(format!(
@@ -188,12 +206,39 @@ fn of_folder(folder: &Path, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)
     Ok(found)
 }
 
-fn read(path: &Path) -> Result<Ledger, String> {
-    let file = File::open(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-    Ledger::read_from(BufReader::new(file)).map_err(|error| {
-        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        format!("`{}` is no ledger: {error}{cause}", path.display())
-    })
+/// Whether this may be the id of a run or a session, or the beginning of one.
+fn is_id(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    text.len() >= 4 && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
+}
+
+/// The ledgers of a run that are of the scenario, or the ledger of a session.
+async fn of_store(
+    args: &ScoreArgs,
+    id: &Path,
+    scenario: &Scenario,
+) -> Result<Vec<(PathBuf, Ledger)>, String> {
+    let store = args.place.open_kept().await?;
+    let id = id.to_string_lossy();
+    let Ok(run) = shelf::find_run(&*store, &id).await else {
+        let session = shelf::find_session(&*store, &id).await?.id;
+        let ledger = read_ledger(&*store, &session).await.map_err(|error| error.to_string())?;
+        scenario.fits(&ledger).map_err(|why| format!("session `{session}` cannot be scored: {why}"))?;
+        return Ok(vec![(PathBuf::from(session.as_str()), ledger)]);
+    };
+    let mut found = Vec::new();
+    for session in of_run(&*store, &run.id).await? {
+        let ledger = read_ledger(&*store, &session.id).await.map_err(|error| error.to_string())?;
+        match scenario.fits(&ledger) {
+            Ok(()) => found.push((PathBuf::from(session.id.as_str()), ledger)),
+            Err(NotScorable::Part { .. } | NotScorable::Other { .. }) => {}
+            Err(why) => return Err(format!("session `{}` cannot be scored: {why}", session.id)),
+        }
+    }
+    if found.is_empty() {
+        return Err(format!("there is no ledger of the scenario `{}` in run `{}`", scenario.name, run.id));
+    }
+    Ok(found)
 }
 
 fn score(
@@ -230,7 +275,7 @@ fn print(args: &ScoreArgs, result: &RunResult, runs: &[(PathBuf, CaseRun)]) {
     for (scenario, (path, run)) in result.scenarios.iter().zip(runs) {
         let path = path.display().to_string();
         let with = quoted(&args.with.display().to_string());
-        let again = format!("rehearse score {} --with {with}", quoted(&path));
+        let again = format!("rehearse score {} --with {with}{}", quoted(&path), args.place.option());
         let text = printer.scenario(scenario, &run.main, &again);
         if let Some((first, rest)) = text.trim_end().split_once('\n') {
             write(&format!("{first}\n         {path}\n{rest}"));

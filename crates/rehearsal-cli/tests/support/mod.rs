@@ -18,8 +18,17 @@ pub(crate) struct Ran {
 }
 
 /// What the machine of whoever runs the tests may have set, and the command would act on.
-const VARIABLES: [&str; 7] =
-    ["CI", "NO_COLOR", "TERM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"];
+const VARIABLES: [&str; 9] = [
+    "CI",
+    "NO_COLOR",
+    "TERM",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "REHEARSAL_STORE",
+    "REHEARSAL_TOKEN",
+];
 
 impl Folder {
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
@@ -73,11 +82,10 @@ impl From<Output> for Ran {
     }
 }
 
-/// A text with placeholders for times, seeds and the folders of runs.
+/// A text with placeholders for times, seeds and ids.
 fn steady(text: &str) -> String {
     let text = after_each(text, "--case-seed ", "SEED", |c| c.is_ascii_digit());
-    let text =
-        after_each(&text, ".rehearsal/runs/", "RUN", |c| c.is_ascii_alphanumeric() || "-.".contains(c));
+    let text = after_each(&text, "rehearse runs ", "RUN", |c| c.is_ascii_hexdigit());
     let mut steady = String::new();
     let mut rest = text.as_str();
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rehearsal_sim::Cancel;
 
 use super::progress::Progress;
+use crate::signals::Signals;
 
 /// How long a run that was told to end may take to end its processes, once somebody asks again.
 const GRACE: Duration = Duration::from_millis(500);
@@ -25,53 +26,5 @@ pub(super) async fn listen(cancel: Cancel, progress: Progress) {
         }
         progress.interrupted(signal);
         cancel.cancel();
-    }
-}
-
-/// What asks a run to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signal {
-    /// Ctrl-C.
-    Interrupt,
-    /// A request by another program.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "other systems have no such request"))]
-    Terminate,
-}
-
-#[cfg(unix)]
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) -> Signal {
-        tokio::select! {
-            _ = self.interrupt.recv() => Signal::Interrupt,
-            _ = self.terminate.recv() => Signal::Terminate,
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) -> Signal {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        Signal::Interrupt
     }
 }

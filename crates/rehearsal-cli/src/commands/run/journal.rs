@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use rehearsal_agent::Journal;
 use rehearsal_core::{Event, EventBody, SessionId, SessionPart};
+use rehearsal_server::KeptCase;
 use rehearsal_sim::CaseRun;
 
 /// What a run did so far.
@@ -44,8 +45,10 @@ impl Counts {
     }
 }
 
-/// Writes the events of a run into a file for each session, and counts them.
+/// Keeps the events of a run in the store and in a file for each session, as far as wanted, and counts them.
 pub(super) struct RunJournal {
+    /// The store's place for them; nothing when the run is not kept.
+    kept: Option<Arc<KeptCase>>,
     /// The files begin with this; nothing when ledgers are not written.
     stem: Option<PathBuf>,
     files: Mutex<BTreeMap<SessionId, Session>>,
@@ -59,8 +62,12 @@ struct Session {
 }
 
 impl RunJournal {
-    pub(super) fn new(stem: Option<PathBuf>, tell: impl Fn(Counts) + Send + Sync + 'static) -> Self {
-        Self { stem, files: Mutex::default(), counts: Mutex::default(), tell: Box::new(tell) }
+    pub(super) fn new(
+        kept: Option<Arc<KeptCase>>,
+        stem: Option<PathBuf>,
+        tell: impl Fn(Counts) + Send + Sync + 'static,
+    ) -> Self {
+        Self { kept, stem, files: Mutex::default(), counts: Mutex::default(), tell: Box::new(tell) }
     }
 
     fn write(&self, events: &[Arc<Event>]) -> io::Result<()> {
@@ -106,7 +113,11 @@ impl std::fmt::Debug for RunJournal {
 #[async_trait]
 impl Journal for RunJournal {
     async fn keep(&self, events: &[Arc<Event>]) -> io::Result<()> {
-        self.write(events)
+        self.write(events)?;
+        match &self.kept {
+            Some(kept) => kept.keep(events).await,
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,12 +1,10 @@
-//! The folder that keeps what a run leaves.
+//! The folder for the files that a run is asked to leave.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rehearsal_core::{Clock as _, SystemClock};
-
-/// The folder that keeps what a run leaves.
+/// The folder for the files that a run is asked to leave.
 pub(super) struct OutFolder {
     pub(super) folder: PathBuf,
 }
@@ -18,50 +16,20 @@ pub(super) struct Stems {
 }
 
 impl OutFolder {
-    /// Makes the folder that was asked for, or one of its own for this run.
-    pub(super) fn new(given: Option<&Path>) -> Result<Self, String> {
-        match given {
-            Some(folder) => {
-                prepare(folder).map_err(|error| failed(folder, &error))?;
-                Ok(Self { folder: folder.to_owned() })
-            }
-            None => Self::of_its_own(Path::new(".rehearsal")),
-        }
-    }
-
-    /// A folder named after the time; two runs of the same moment get two.
-    fn of_its_own(home: &Path) -> Result<Self, String> {
-        let runs = home.join("runs");
-        let made = fs::create_dir_all(&runs).and_then(|()| leave_out_of_version_control(home));
-        made.map_err(|error| failed(&runs, &error))?;
-        let now = SystemClock.now().strftime("%Y-%m-%dT%H-%M-%S%.3f").to_string();
-        let mut folder = runs.join(&now);
-        let mut others = 1;
-        loop {
-            match fs::create_dir(&folder) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    others += 1;
-                    folder = runs.join(format!("{now}-{others}"));
-                }
-                made => {
-                    let made = made.and_then(|()| prepare(&folder));
-                    made.map_err(|error| failed(&folder, &error))?;
-                    return Ok(Self { folder });
-                }
-            }
-        }
+    /// Makes the folder.
+    pub(super) fn new(folder: &Path) -> Result<Self, String> {
+        prepare(folder).map_err(|error| {
+            format!(
+                "cannot make the folder `{}` for results: {error}\n\nhint: `--out DIR` names another",
+                folder.display()
+            )
+        })?;
+        Ok(Self { folder: folder.to_owned() })
     }
 
     pub(super) fn stems(&self) -> Stems {
         Stems { folder: self.folder.join("ledgers") }
     }
-}
-
-fn failed(folder: &Path, error: &io::Error) -> String {
-    format!(
-        "cannot make the folder `{}` for results: {error}\n\nhint: `--out DIR` names another",
-        folder.display()
-    )
 }
 
 /// Makes the folder, without what an earlier run left in it: a ledger is only ever appended to.
@@ -85,12 +53,6 @@ fn is_ledger(name: &str) -> bool {
     let digits = name.bytes().take_while(u8::is_ascii_digit).count();
     let is_jsonl = Path::new(name).extension().is_some_and(|extension| extension == "jsonl");
     digits >= 3 && name[digits..].starts_with('-') && is_jsonl
-}
-
-/// What agents said belongs to nobody's history.
-fn leave_out_of_version_control(home: &Path) -> io::Result<()> {
-    let path = home.join(".gitignore");
-    if path.exists() { Ok(()) } else { fs::write(path, "*\n") }
 }
 
 impl Stems {

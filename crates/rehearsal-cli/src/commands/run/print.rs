@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use rehearsal_core::{
-    Failure, Ledger, LineKind, MetricStatus, Phase, RepeatStatistics, Summary, Verdict, transcript,
+    CaseResult, Failure, Ledger, LineKind, MetricStatus, Phase, RepeatStatistics, Summary, Verdict,
+    transcript,
 };
 use rehearsal_scenario::{EvaluationResult, ScenarioResult, StepResult, StepStatus};
 
@@ -187,6 +188,52 @@ impl Printer {
             let (why, events) = (indented(&evidence.text, indent), self.paint("2", &events));
             let _ = writeln!(text, "{margin}{why}{events}");
         }
+    }
+
+    /// A case of an eval set and what it came to.
+    pub(crate) fn case(self, result: &CaseResult, main: &Ledger) -> String {
+        let passed = result.status == Verdict::Passed;
+        if passed && self.detail == Detail::Quiet {
+            return String::new();
+        }
+        let whole = !passed || self.detail == Detail::Verbose;
+        let repeat = if result.repeat == 0 { String::new() } else { format!(" #{}", result.repeat + 1) };
+        let mut text = format!(
+            "{} {}{repeat}  {}\n",
+            self.verdict(result.status),
+            self.paint("1", &one_line(&result.name)),
+            self.paint("2", &seconds(result.duration_ms))
+        );
+        if !whole {
+            return text;
+        }
+        if let Some(error) = &result.error {
+            let message = indented(&error.message, MARGIN.len() + 2);
+            let _ = writeln!(text, "{MARGIN}{} ({}): {message}", self.paint("31", "error"), error.phase);
+        }
+        for (name, metric) in &result.metrics {
+            let (mark, code) = match metric.status {
+                MetricStatus::Passed => ("passed", "32"),
+                MetricStatus::Failed => ("failed", "31"),
+                MetricStatus::Error | MetricStatus::Unscored => ("undecided", "33"),
+            };
+            let score = metric.score.map(|score| format!(" (score {score:.2})")).unwrap_or_default();
+            let _ = writeln!(text, "{MARGIN}{} {}{score}", self.paint(code, mark), one_line(name));
+            for evidence in &metric.evidence {
+                let _ = writeln!(text, "{MARGIN}  {}", indented(&evidence.text, MARGIN.len() + 2));
+            }
+        }
+        let lines = transcript(main.events());
+        if !lines.is_empty() {
+            let _ = writeln!(text, "{MARGIN}transcript:");
+        }
+        for line in lines {
+            let said = line.to_string();
+            let said = if self.detail == Detail::Verbose { said } else { shortened(&said) };
+            let _ = writeln!(text, "{MARGIN} {:>4}  {}", line.seq, indented(&said, MARGIN.len() + 7));
+        }
+        text.push('\n');
+        text
     }
 
     fn transcript(self, text: &mut String, result: &ScenarioResult, main: &Ledger) {

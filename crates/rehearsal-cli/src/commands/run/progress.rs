@@ -9,9 +9,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rehearsal_core::Verdict;
 use rehearsal_sim::CaseRun;
 
-use super::interrupt::Signal;
 use super::journal::Counts;
 use crate::output;
+use crate::signals::Signal;
 
 /// How many runs are shown by themselves; a screen has only so many lines.
 const MAX_SHOWN: usize = 12;
@@ -34,6 +34,20 @@ pub(super) struct Live {
 struct State {
     running: BTreeMap<Key, (String, ProgressBar)>,
     not_passed: u64,
+    waiting: u64,
+}
+
+/// A person is waited for as long as there is this.
+pub(super) struct Waiting(Progress);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Progress::Live(live) = &self.0 {
+            let mut state = live.state();
+            state.waiting -= 1;
+            live.describe(&state);
+        }
+    }
 }
 
 /// The place of a scenario, and which repeat of it.
@@ -42,6 +56,19 @@ type Key = (usize, u32);
 impl Live {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn describe(&self, state: &State) {
+        let not_passed = match state.not_passed {
+            0 => String::new(),
+            count => format!(", {count} did not pass"),
+        };
+        let waiting = match state.waiting {
+            0 => String::new(),
+            1 => ", 1 waits for a person".to_owned(),
+            many => format!(", {many} wait for a person"),
+        };
+        self.total.set_message(not_passed + &waiting);
     }
 }
 
@@ -104,11 +131,36 @@ impl Progress {
                 }
                 if result.status != Verdict::Passed {
                     state.not_passed += 1;
-                    live.total.set_message(format!(", {} did not pass", state.not_passed));
+                    live.describe(&state);
                 }
                 live.total.inc(1);
             }
         }
+    }
+
+    /// Says something that people have to know now.
+    pub(super) fn say(&self, text: &str) {
+        match self {
+            Self::Live(live) => drop(live.all.println(text)),
+            Self::Quiet | Self::Plain => output::message(text),
+        }
+    }
+
+    /// Shows that a person is waited for.
+    pub(super) fn waiting(&self, name: &str, what: &str) -> Waiting {
+        match self {
+            Self::Quiet => {}
+            Self::Plain => {
+                let (name, what) = (output::one_line(name), output::one_line(what));
+                output::message(&format!("{:<8} {name}  for a person who plays {what}", "waits"));
+            }
+            Self::Live(live) => {
+                let mut state = live.state();
+                state.waiting += 1;
+                live.describe(&state);
+            }
+        }
+        Waiting(self.clone())
     }
 
     /// Says that somebody wants it to end.

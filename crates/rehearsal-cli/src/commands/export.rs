@@ -1,0 +1,111 @@
+//! `rehearse export`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use rehearsal_adk::{EvalSetDefaults, GoldenTrace, TraceOptions, Written, append_to_file};
+use rehearsal_core::{Clock as _, Ledger, SystemClock};
+use rehearsal_store::read_ledger;
+use serde_json::json;
+
+use crate::far::Far;
+use crate::place::Place;
+use crate::{exit, output, shelf};
+
+/// Export a completed session into an ADK `EvalSet` file.
+///
+/// The session becomes an eval case, a golden trace that `adk eval` runs. The file is made where it is missing; what is
+/// in it stays as it is. Where the case came from is noted in a file beside it, `*.rehearsal.json`.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rehearse export 9d55a1c2 --evalset math_agent/golden.evalset.json
+  rehearse export 9d55a1c2 --evalset golden.evalset.json --no-colons --app-name math_agent
+  rehearse export 9d55a1c2 --evalset golden.evalset.json --server http://127.0.0.1:4200
+
+Exit codes: 0 it was exported; 2 it was not: the session is not completed, or the file cannot be written.")]
+pub(crate) struct ExportArgs {
+    /// The session: its id, or at least 4 characters of its beginning
+    #[arg(value_name = "SESSION")]
+    session: String,
+    /// The `EvalSet` file that the case is added to
+    #[arg(long, value_name = "FILE")]
+    evalset: PathBuf,
+    /// Write the time in the eval id without colons, so that `adk eval FILE:ID` can select the case
+    #[arg(long)]
+    no_colons: bool,
+    /// The agent's folder, as `adk eval` knows it [default: the agent's name in snake case]
+    #[arg(long, value_name = "NAME")]
+    app_name: Option<String>,
+    /// Take the session from a server, with the token of `REHEARSAL_TOKEN`, of `?token=` or of `.rehearsal/token`
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// How to say what was done
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// A JSON object with `path`, `eval_id`, `cases` and `created`
+    Json,
+}
+
+pub(crate) fn run(args: &ExportArgs) -> ExitCode {
+    match export(args) {
+        Ok(written) => {
+            tell(args, &written);
+            exit::PASSED
+        }
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+fn export(args: &ExportArgs) -> Result<Written, String> {
+    let ledger = shelf::block_on(ledger(args))?;
+    let options =
+        TraceOptions { app_name: args.app_name.clone(), colons: !args.no_colons, ..TraceOptions::default() };
+    let trace = GoldenTrace::from_ledger(&ledger, &options)
+        .map_err(|why| format!("session `{}` cannot be exported: {why}", args.session))?;
+    let defaults = EvalSetDefaults::for_agent(&trace.agent, SystemClock.now());
+    append_to_file(&args.evalset, &defaults, &trace).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("{error}{cause}")
+    })
+}
+
+async fn ledger(args: &ExportArgs) -> Result<Ledger, String> {
+    if let Some(address) = &args.server {
+        return Far::new(address)?.ledger(&args.session).await;
+    }
+    let store = args.place.open_kept().await?;
+    let session = shelf::find_session(&*store, &args.session).await?;
+    read_ledger(&*store, &session.id).await.map_err(|error| error.to_string())
+}
+
+fn tell(args: &ExportArgs, written: &Written) {
+    let path = written.path.display().to_string();
+    match args.format {
+        Format::Json => {
+            let Written { eval_id, cases, is_new, .. } = written;
+            let told = json!({"path": path, "eval_id": eval_id, "cases": cases, "created": is_new});
+            output::data(&told.to_string());
+        }
+        Format::Text => {
+            let plural = if written.cases == 1 { "" } else { "s" };
+            let new = if written.is_new { "new, " } else { "" };
+            output::data(&format!("{}  in {path} ({new}{} case{plural})", written.eval_id, written.cases));
+        }
+    }
+    for hint in &written.hints {
+        output::message(&format!("hint: {hint}"));
+    }
+}

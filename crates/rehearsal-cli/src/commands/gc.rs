@@ -1,0 +1,68 @@
+//! `rehearse gc`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use rehearsal_core::{Clock as _, SystemClock};
+use rehearsal_store::GcPolicy;
+
+use crate::place::Place;
+use crate::times::age;
+use crate::{exit, output, shelf};
+
+/// Remove old runs and sessions from the store.
+///
+/// Removes runs with their sessions, and sessions that belong to no run, by age or by count. What still goes on stays, and
+/// so does what waits for a person.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rehearse gc --older-than 30d --dry-run
+  rehearse gc --older-than 30d
+  rehearse gc --keep 100
+
+Exit codes: 0 it was done; 2 the input is wrong, or the store cannot be used.")]
+#[group(id = "which", required = true, multiple = true, args = ["older_than", "keep"])]
+pub(crate) struct GcArgs {
+    /// Remove what ended longer ago, such as `30d`, `12h` or `2w`
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    older_than: Option<Duration>,
+    /// Keep only so many of the newest runs, and so many of the newest sessions that belong to no run
+    #[arg(long, value_name = "N")]
+    keep: Option<u32>,
+    /// Remove nothing; only say how much would go
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(args: &GcArgs) -> ExitCode {
+    match shelf::block_on(collect(args)) {
+        Ok(told) => {
+            output::data(&told);
+            exit::PASSED
+        }
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+async fn collect(args: &GcArgs) -> Result<String, String> {
+    let store = args.place.open_kept().await?;
+    let before = args.older_than.map(|age| {
+        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        SystemClock.now().as_millisecond().saturating_sub(age)
+    });
+    let policy = GcPolicy { before, keep: args.keep, dry_run: args.dry_run };
+    let (runs, sessions) = store.gc(policy).await.map_err(|error| error.to_string())?;
+    let counted = |count: u64, what: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{count} {what}{plural}")
+    };
+    let what = format!("{} and {}", counted(runs, "run"), counted(sessions, "session"));
+    Ok(if args.dry_run { format!("would remove {what}") } else { format!("removed {what}") })
+}

@@ -1,0 +1,173 @@
+//! `rehearse import`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use rehearsal_adk::{Conversation, Dialect, EvalCase, EvalSet, Imported, MAX_BYTES};
+use serde_json::{Value, json};
+
+use crate::commands::sessions::keep_ledger;
+use crate::place::Place;
+use crate::{exit, output, shelf};
+
+/// Read an ADK `EvalSet` file, or keep a ledger.
+///
+/// Says what an `EvalSet` file holds, in whatever form it is written, and names everything in it that is not acted on.
+/// `--evalset OUT` writes it in the present form; `rehearse eval` runs it. A ledger (`*.jsonl`) is kept as a session.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rehearse import old.test.json
+  rehearse import old.test.json --evalset new.evalset.json
+  rehearse import refund.jsonl
+
+Exit codes: 0 the file can be used; 2 it cannot.")]
+pub(crate) struct ImportArgs {
+    /// An `EvalSet` file, in the present form or one of the older lists; or a ledger (`*.jsonl`)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Write it as an `EvalSet` of the present form to a new file
+    #[arg(long, value_name = "OUT")]
+    evalset: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(args: &ImportArgs) -> ExitCode {
+    let is_ledger = args.file.extension().is_some_and(|end| end == "jsonl");
+    let done = if is_ledger { keep(args) } else { convert(args) };
+    match done {
+        Ok(()) => exit::PASSED,
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+fn keep(args: &ImportArgs) -> Result<(), String> {
+    if args.evalset.is_some() {
+        let keep = format!("rehearse import {}", args.file.display());
+        return Err(format!(
+            "a ledger is no EvalSet\n\nhint: keep it with `{keep}`, then `rehearse export SESSION --evalset FILE`"
+        ));
+    }
+    let id = shelf::block_on(keep_ledger(&args.place, &args.file))?;
+    if args.json {
+        output::data(&format!("{:#}", json!({"session": id})));
+    } else {
+        output::data(&format!("kept as session {id}"));
+    }
+    Ok(())
+}
+
+fn convert(args: &ImportArgs) -> Result<(), String> {
+    let imported = read_eval_set(&args.file)?;
+    if let Some(path) = &args.evalset {
+        write_new(path, &imported.set.to_json())?;
+    }
+    if args.json {
+        output::data(&format!("{:#}", described(args, &imported)));
+        return Ok(());
+    }
+    let cases = &imported.set.eval_cases;
+    let plural = if cases.len() == 1 { "" } else { "s" };
+    output::data(&format!(
+        "{}: {} `{}` with {} case{plural}",
+        args.file.display(),
+        form(imported.dialect),
+        output::one_line(&imported.set.eval_set_id),
+        cases.len()
+    ));
+    for case in cases {
+        output::data(&format!("  {}  {}", output::one_line(&case.eval_id), extent(case)));
+    }
+    if !imported.notes.is_empty() {
+        output::data("not acted on:");
+    }
+    for note in &imported.notes {
+        output::data(&format!("  {}", output::one_line(&note.to_string())));
+    }
+    if let Some(path) = &args.evalset {
+        output::data(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+/// The `EvalSet` of a file; what its older forms leave without a name is named after it.
+pub(crate) fn read_eval_set(path: &Path) -> Result<Imported, String> {
+    let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(failed)?;
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("`{}` is not text in UTF-8", path.display()))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("eval_set");
+    EvalSet::read_named(&text, name).map_err(|error| format!("`{}`: {error}", path.display()))
+}
+
+fn write_new(path: &Path, text: &str) -> Result<(), String> {
+    let made = OpenOptions::new().write(true).create_new(true).open(path);
+    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            format!("`{}` is there already, so nothing was written\n\nhint: name a new file", path.display())
+        }
+        _ => format!("cannot write `{}`: {error}", path.display()),
+    })
+}
+
+fn form(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::EvalSet => "an EvalSet",
+        Dialect::LegacyCases => "an older list of cases",
+        Dialect::LegacyQueries => "an older list of queries",
+    }
+}
+
+fn extent(case: &EvalCase) -> String {
+    match &case.conversation {
+        Conversation::Scenario(_) => "a plan for a simulated user, which cannot be run here".to_owned(),
+        Conversation::Static(invocations) => {
+            let calls: usize =
+                invocations.iter().map(|invocation| invocation.intermediate_data.tool_uses.len()).sum();
+            let counted = |count: usize, what: &str| {
+                let plural = if count == 1 { "" } else { "s" };
+                format!("{count} {what}{plural}")
+            };
+            format!("{}, {}", counted(invocations.len(), "message"), counted(calls, "tool call"))
+        }
+    }
+}
+
+fn described(args: &ImportArgs, imported: &Imported) -> Value {
+    let cases: Vec<Value> = imported
+        .set
+        .eval_cases
+        .iter()
+        .map(|case| {
+            let messages = case.invocations().map(<[_]>::len);
+            json!({"eval_id": case.eval_id, "messages": messages})
+        })
+        .collect();
+    let notes: Vec<Value> =
+        imported.notes.iter().map(|note| json!({"path": note.path, "why": note.why})).collect();
+    let dialect = match imported.dialect {
+        Dialect::EvalSet => "eval_set",
+        Dialect::LegacyCases => "legacy_cases",
+        Dialect::LegacyQueries => "legacy_queries",
+    };
+    json!({
+        "path": args.file.display().to_string(),
+        "eval_set_id": imported.set.eval_set_id,
+        "dialect": dialect,
+        "cases": cases,
+        "not_acted_on": notes,
+        "written": args.evalset.as_ref().map(|path| path.display().to_string()),
+    })
+}

@@ -1,0 +1,355 @@
+//! `rehearse eval`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use rehearsal_adk::{Criteria, EvalRun, EvalSet, Note, conversation_agent};
+use rehearsal_agent::AgentRef;
+use rehearsal_core::{CaseResult, Clock as _, RepeatStatistics, Summary, SystemClock, elapsed};
+use rehearsal_models::Providers;
+use rehearsal_scenario::js::{WorkerCommand, Workers};
+use rehearsal_scenario::{AgentFile, Backstage, ModelChoice, NamedModel, Reached, compile_agent};
+use rehearsal_sim::{Cancel, Case, Suite, SuiteEvent, SuiteRun};
+use serde::Serialize;
+
+use super::journal::RunJournal;
+use super::keeping::{Curtain, Keeping};
+use super::print::{Detail, Printer};
+use super::progress::Progress;
+use super::{interrupt, write_file};
+use crate::commands::import::read_eval_set;
+use crate::load::{Colour, Selection, role_and_model};
+use crate::place::Place;
+use crate::variables::Variables;
+use crate::{exit, files, models, output};
+
+/// Run the cases of an ADK `EvalSet` file against an agent.
+///
+/// The user says what each case's conversation says, message by message, and the criteria of ADK judge what comes of it:
+/// the tool calls, and the words of the final responses. No tool runs for real: with `--golden-tools` the traces answer
+/// the calls, without it a call ends its case.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rehearse eval golden.evalset.json --agent agent.yaml --golden-tools
+  rehearse eval golden.evalset.json --agent agent.yaml --criteria test_config.json --model agent=openai:gpt-4o
+
+Exit codes: 0 all passed; 1 something failed, errored or was stopped; 2 the input or set-up is wrong; 130 interrupted.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct EvalArgs {
+    /// The `EvalSet` file, in any form that `rehearse import` reads
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The YAML file with the agent
+    #[arg(long, value_name = "FILE")]
+    agent: PathBuf,
+    /// What the cases have to satisfy, as in ADK's `test_config.json` [default: ADK's own criteria]
+    #[arg(long, value_name = "FILE")]
+    criteria: Option<PathBuf>,
+    /// Let the traces answer tool calls as the tools did
+    #[arg(long)]
+    golden_tools: bool,
+    /// A model for a part, such as `agent=openai:gpt-4o`
+    #[arg(long = "model", value_name = "ROLE=SPEC", value_parser = role_and_model)]
+    models: Vec<(String, String)>,
+    /// A file of NAME=value lines, for keys
+    #[arg(long, value_name = "FILE")]
+    env_file: Option<PathBuf>,
+    /// How many cases run side by side [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    jobs: Option<u32>,
+    /// Run each case so many times
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repeat: u32,
+    /// Where all chance comes from; the same seed draws the same
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Write the results as JSON to a file, or to standard output with `-`
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+    /// Keep nothing in the store, for places that cannot be written
+    #[arg(long)]
+    no_store: bool,
+    /// Print only what did not pass
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Print all transcripts and scores
+    #[arg(long, short)]
+    verbose: bool,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: Colour,
+}
+
+/// What a run of an `EvalSet` came to.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EvalResult {
+    version: u32,
+    eval_set: String,
+    started_at: String,
+    duration_ms: u64,
+    seed: u64,
+    interrupted: bool,
+    summary: Summary,
+    cases: Vec<CaseResult>,
+    repeats: Vec<RepeatStatistics>,
+}
+
+pub(crate) fn run(args: &EvalArgs) -> ExitCode {
+    match try_run(args) {
+        Ok(code) => code,
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+fn try_run(args: &EvalArgs) -> Result<ExitCode, String> {
+    let imported = read_eval_set(&args.file)?;
+    note(&args.file, &imported.notes);
+    let set = imported.set;
+    if set.eval_cases.is_empty() {
+        return Err(format!("`{}` has no cases", args.file.display()));
+    }
+    let criteria = match &args.criteria {
+        Some(path) => read_criteria(path)?,
+        None => Criteria::default(),
+    };
+    let Some(file) = agent_file(args) else { return Ok(exit::bad_input()) };
+    refuse_idle_models(args, &file)?;
+    let curtain = Curtain::default();
+    let agents = agents(args, &set, &file, &curtain)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("the runtime cannot be started: {error}"))?;
+    let keeping = if args.no_store {
+        None
+    } else {
+        let title = format!("{} ({})", set.eval_set_id, args.file.display());
+        Some(runtime.block_on(Keeping::begin(&args.place, &title))?)
+    };
+    let began = SystemClock.now();
+    let cancel = Cancel::default();
+    let progress = Progress::new(args.quiet, set.eval_cases.len() as u64 * u64::from(args.repeat));
+    if let Some(keeping) = &keeping {
+        curtain.open(keeping, &progress);
+    }
+    runtime.spawn(interrupt::listen(cancel.clone(), progress.clone()));
+    let eval_set = set.eval_set_id.clone();
+    let run = eval_run(args, set, agents, criteria);
+    let run = runtime.block_on(play(args, &run, keeping.as_ref(), &cancel, &progress));
+    progress.close();
+    let interrupted = cancel.is_cancelled();
+    cancel.cancel();
+    let result = EvalResult {
+        version: 1,
+        eval_set,
+        started_at: began.to_string(),
+        duration_ms: u64::try_from(elapsed(began, SystemClock.now()).as_millis()).unwrap_or(u64::MAX),
+        seed: args.seed,
+        interrupted,
+        summary: run.result.summary,
+        cases: runtime.block_on(cases(&run, keeping.as_ref())),
+        repeats: run.result.repeats.clone(),
+    };
+    let kept = match &keeping {
+        Some(keeping) => runtime.block_on(keeping.end(interrupted, &result.summary, &result)),
+        None => Ok(()),
+    };
+    print(args, &result, &run)?;
+    kept?;
+    if let Some(keeping) = keeping {
+        if !args.quiet {
+            output::message(&format!("kept: {}", keeping.command()));
+        }
+        keeping.leave();
+    }
+    Ok(if interrupted {
+        exit::interrupted()
+    } else if run.result.passed() {
+        exit::PASSED
+    } else {
+        exit::not_passed()
+    })
+}
+
+/// Names what a file says that is not acted on.
+fn note(path: &Path, notes: &[Note]) {
+    for note in notes {
+        let note = output::one_line(&note.to_string());
+        output::message(&format!("warning: `{}`: not acted on: {note}", path.display()));
+    }
+}
+
+fn read_criteria(path: &Path) -> Result<Criteria, String> {
+    let text = files::read(path).map_err(|error| error.to_string())?;
+    let criteria = Criteria::read(&text).map_err(|error| format!("`{}`: {error}", path.display()))?;
+    note(path, &criteria.notes);
+    Ok(criteria)
+}
+
+/// The agent's file; nothing when it cannot be used, which was told then.
+fn agent_file(args: &EvalArgs) -> Option<AgentFile> {
+    let selection = Selection {
+        paths: Vec::new(),
+        filter: None,
+        models: Vec::new(),
+        agent: Some(args.agent.clone()),
+        compat: None,
+        color: args.color,
+    };
+    let mut file = selection.agent_file()?;
+    for (role, spec) in &args.models {
+        file.models.retain(|own| own.key != *role);
+        file.models.push(NamedModel { key: role.clone(), model: ModelChoice::named(spec), line: 0 });
+    }
+    Some(file)
+}
+
+/// Refuses a model that nobody asks: what is said on the command line is done or refused.
+fn refuse_idle_models(args: &EvalArgs, file: &AgentFile) -> Result<(), String> {
+    let asked = match &file.agent.reached {
+        Reached::Inline(inline) => Some(inline.model.as_str()),
+        _ => None,
+    };
+    match args.models.iter().find(|(role, _)| Some(role.as_str()) != asked) {
+        None => Ok(()),
+        Some((role, spec)) => {
+            let which = asked.map_or_else(|| "none".to_owned(), |key| format!("`{key}`"));
+            Err(format!("`--model {role}={spec}` changes nothing: the only model that is asked is {which}"))
+        }
+    }
+}
+
+/// The agent for each case: the people who may play its model are asked for that case.
+fn agents(
+    args: &EvalArgs,
+    set: &EvalSet,
+    file: &AgentFile,
+    curtain: &Curtain,
+) -> Result<BTreeMap<String, AgentRef>, String> {
+    let program =
+        std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
+    let scripts = Workers::new(WorkerCommand { program, args: vec![crate::JS_WORKER.to_owned()] });
+    let variables = Variables::with_file(args.env_file.as_deref())?;
+    let directory =
+        args.agent.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = fs::canonicalize(directory)
+        .map_err(|error| format!("cannot find the folder of `{}`: {error}", args.agent.display()))?;
+    let providers = Providers::default();
+    let mut agents = BTreeMap::new();
+    for (index, case) in set.eval_cases.iter().enumerate() {
+        let (models_of, providers, read) = (variables.clone(), providers.clone(), variables.clone());
+        let backstage = Backstage {
+            models: Arc::new(move |key, choice| models::build(key, choice, &providers, &models_of)),
+            people: (!args.no_store).then(|| curtain.people(index, &case.eval_id)),
+            scripts: scripts.clone(),
+            variables: Arc::new(move |name| read.get(name)),
+            directory: directory.clone(),
+            live: false,
+            keep: false,
+            timeout: None,
+        };
+        let agent = compile_agent(file, backstage);
+        let agent = agent.map_err(|why| format!("{}: {why}", args.agent.display()))?;
+        agents.insert(case.eval_id.clone(), agent);
+    }
+    Ok(agents)
+}
+
+fn eval_run(
+    args: &EvalArgs,
+    set: EvalSet,
+    agents: BTreeMap<String, AgentRef>,
+    criteria: Criteria,
+) -> EvalRun {
+    let run = EvalRun::new(set, move |eval| {
+        let agent = agents[&eval.eval_id].clone();
+        Case::new(&eval.eval_id, conversation_agent(agent, eval))
+    });
+    let run = run.criteria(criteria);
+    if args.golden_tools { run.golden_tools() } else { run }
+}
+
+async fn play(
+    args: &EvalArgs,
+    run: &EvalRun,
+    keeping: Option<&Keeping>,
+    cancel: &Cancel,
+    progress: &Progress,
+) -> SuiteRun {
+    let mut suite = Suite::new(run.cases()).seed(args.seed).repeat(args.repeat).cancel(cancel.clone());
+    if let Some(jobs) = args.jobs {
+        suite = suite.jobs(jobs as usize);
+    }
+    let (shown, kept) = (progress.clone(), keeping.map(|keeping| keeping.run.clone()));
+    let suite = suite.journal(move |index, _, options| {
+        let (key, shown) = ((index, options.repeat), shown.clone());
+        let kept = kept.as_ref().map(|run| run.case(index));
+        Arc::new(RunJournal::new(kept, None, move |counts| shown.counted(key, counts)))
+    });
+    let shown = progress.clone();
+    let suite = suite.observe(move |event| match event {
+        SuiteEvent::Started { index, name, repeat } => shown.started((index, repeat), &name),
+        SuiteEvent::Finished { index, run } => shown.finished((index, run.result.repeat), &run),
+        _ => {}
+    });
+    suite.run().await
+}
+
+/// What the cases came to, with the ids of their sessions in the store where they are kept.
+async fn cases(run: &SuiteRun, keeping: Option<&Keeping>) -> Vec<CaseResult> {
+    let mut cases = Vec::new();
+    for (case, place) in run.runs.iter().zip(&run.places) {
+        let mut result = case.result.clone();
+        if let Some(keeping) = keeping {
+            result.sessions = keeping.sessions(*place, case).await;
+        }
+        cases.push(result);
+    }
+    cases
+}
+
+fn print(args: &EvalArgs, result: &EvalResult, run: &SuiteRun) -> Result<(), String> {
+    let detail = match (args.quiet, args.verbose) {
+        (true, _) => Detail::Quiet,
+        (_, true) => Detail::Verbose,
+        _ => Detail::Normal,
+    };
+    // Standard output is data: when the JSON goes there, nothing else does.
+    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    let (write, colour): (fn(&str), bool) = if to_stdout {
+        (output::message, args.color.for_stream(&std::io::stderr()))
+    } else {
+        (output::data, args.color.for_stream(&std::io::stdout()))
+    };
+    let printer = Printer { detail, colour };
+    for (case, run) in result.cases.iter().zip(&run.runs) {
+        if let Some(text) = printer.case(case, &run.main).strip_suffix('\n') {
+            write(text);
+        }
+    }
+    let summary = printer.summary(&result.summary, &result.repeats, result.duration_ms);
+    write(&summary.replacen("scenario", "case", 1));
+    let is_unanswered =
+        |case: &CaseResult| case.error.as_ref().is_some_and(|why| why.kind == "unmocked_tool");
+    if !args.golden_tools && result.cases.iter().any(is_unanswered) {
+        output::message("hint: `--golden-tools` lets the traces answer tool calls");
+    }
+    let Some(path) = &args.json else { return Ok(()) };
+    let json = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
+    if to_stdout {
+        output::data(&json);
+        return Ok(());
+    }
+    write_file(path, &format!("{json}\n"))
+}

@@ -1,0 +1,229 @@
+//! `rehearse runs`.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use clap::Args;
+use rehearsal_core::{CaseResult, Ledger, RepeatStatistics, SessionId, SessionPart, Summary};
+use rehearsal_scenario::ScenarioResult;
+use rehearsal_store::{RunQuery, RunRecord, SessionQuery, SessionRecord, Store, read_ledger};
+use serde_json::{Value, json};
+
+use crate::commands::run::print::{Detail, Printer};
+use crate::commands::run::quoted;
+use crate::commands::sessions;
+use crate::load::Colour;
+use crate::place::Place;
+use crate::shelf::{self, short};
+use crate::times::{moment, stamp};
+use crate::{exit, output};
+
+/// List and show the runs that are kept.
+///
+/// Without an id, lists runs, newest first. With one, or with the beginning of one, shows what that run came to and its
+/// sessions, as `rehearse run` printed it.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rehearse runs
+  rehearse runs 3f2a9c1e
+  rehearse runs 3f2a9c1e --json
+
+Exit codes: 0 it was shown; 2 there is no such run, or the store cannot be used.")]
+pub(crate) struct RunsArgs {
+    /// A run: its id, or at least 4 characters of its beginning
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// List at most so many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print all transcripts and evaluations of a run
+    #[arg(long, short, requires = "id")]
+    verbose: bool,
+    #[command(flatten)]
+    place: Place,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: Colour,
+}
+
+pub(crate) fn run(args: &RunsArgs) -> ExitCode {
+    let done = shelf::block_on(async {
+        let store = args.place.open_kept().await?;
+        match &args.id {
+            None => list(args, &*store).await,
+            Some(id) => show(args, &*store, id).await,
+        }
+    });
+    match done {
+        Ok(()) => exit::PASSED,
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), String> {
+    let failed = |error: rehearsal_store::StoreError| error.to_string();
+    let page = store.runs(&RunQuery { limit: args.limit, page_token: None }).await.map_err(failed)?;
+    let mut runs = Vec::new();
+    for run in page.items {
+        // Lists come without results.
+        runs.push(store.run(&run.id).await.map_err(failed)?.unwrap_or(run));
+    }
+    if args.json {
+        let runs: Vec<Value> = runs.iter().map(described).collect();
+        output::data(&format!("{:#}", Value::Array(runs)));
+        return Ok(());
+    }
+    if runs.is_empty() {
+        output::message("no runs are kept yet; `rehearse run PATH` keeps its runs");
+    }
+    for run in &runs {
+        let counts = summary(run).map(counts).unwrap_or_default();
+        let line = format!(
+            "{}  {}  {:<11}  {counts:<20}  {}",
+            short(&run.id),
+            moment(run.started_at),
+            run.status,
+            output::one_line(&run.title)
+        );
+        output::data(line.trim_end());
+    }
+    if page.next.is_some() {
+        output::message(&format!("… and older ones; `--limit N` lists more than {}", args.limit));
+    }
+    Ok(())
+}
+
+/// A run as JSON, without what its scenarios came to.
+fn described(run: &RunRecord) -> Value {
+    json!({
+        "id": run.id,
+        "title": run.title,
+        "status": run.status,
+        "started_at": stamp(run.started_at),
+        "ended_at": run.ended_at.map(stamp),
+        "summary": run.result.as_ref().and_then(|result| result.get("summary")),
+    })
+}
+
+fn summary(run: &RunRecord) -> Option<Summary> {
+    let summary = run.result.as_ref()?.get("summary")?;
+    serde_json::from_value(summary.clone()).ok()
+}
+
+fn counts(summary: Summary) -> String {
+    let all = [
+        (summary.passed, "passed"),
+        (summary.failed, "failed"),
+        (summary.errors, "with an error"),
+        (summary.terminated, "stopped"),
+        (summary.unjudged, "unjudged"),
+        (summary.not_run, "not run"),
+    ];
+    let parts = all.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+async fn show(args: &RunsArgs, store: &dyn Store, id: &str) -> Result<(), String> {
+    let run = shelf::find_run(store, id).await?;
+    let kept = of_run(store, &run.id).await?;
+    if args.json {
+        let mut shown = described(&run);
+        shown["result"] = run.result.unwrap_or(Value::Null);
+        shown["sessions"] = kept.iter().map(sessions::described).collect();
+        output::data(&format!("{shown:#}"));
+        return Ok(());
+    }
+    output::data(&format!("run {}  {}", run.id, output::one_line(&run.title)));
+    let ended = run.ended_at.map(|at| format!(", ended {}", moment(at))).unwrap_or_default();
+    output::data(&format!("{}, began {}{ended}\n", run.status, moment(run.started_at)));
+    results(args, store, &run, &kept).await?;
+    if !kept.is_empty() {
+        output::data("sessions:");
+    }
+    for session in &kept {
+        output::data(&format!("  {}", sessions::line(session)));
+    }
+    Ok(())
+}
+
+/// The sessions of a run, oldest first.
+pub(crate) async fn of_run(store: &dyn Store, run: &str) -> Result<Vec<SessionRecord>, String> {
+    let mut found = Vec::new();
+    let mut query = SessionQuery {
+        limit: 1000,
+        run: Some(run.to_owned()),
+        oldest_first: true,
+        ..SessionQuery::default()
+    };
+    loop {
+        let page = store.sessions(&query).await.map_err(|error| error.to_string())?;
+        found.extend(page.items);
+        query.page_token = page.next;
+        if query.page_token.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// Prints what the run came to, as the run itself printed it.
+async fn results(
+    args: &RunsArgs,
+    store: &dyn Store,
+    run: &RunRecord,
+    kept: &[SessionRecord],
+) -> Result<(), String> {
+    let Some(result) = &run.result else {
+        let why = if run.status == "running" { "it runs, or was ended from outside" } else { "none" };
+        output::data(&format!("no results: {why}\n"));
+        return Ok(());
+    };
+    let detail = if args.verbose { Detail::Verbose } else { Detail::Normal };
+    let printer = Printer { detail, colour: args.color.for_stream(&std::io::stdout()) };
+    let parts: BTreeMap<&str, SessionPart> =
+        kept.iter().map(|session| (session.id.as_str(), session.part)).collect();
+    let read = |key: &str| result.get(key).cloned().unwrap_or(Value::Array(Vec::new()));
+    let scenarios: Vec<ScenarioResult> = serde_json::from_value(read("scenarios"))
+        .map_err(|error| format!("the results of this run cannot be read: {error}"))?;
+    for scenario in &scenarios {
+        let mut ids = scenario.sessions.iter();
+        let main = ids.find(|id| parts.get(id.as_str()) == Some(&SessionPart::Main));
+        let ledger = match main {
+            Some(id) => {
+                let id = SessionId::new(id.as_str());
+                read_ledger(store, &id).await.map_err(|error| error.to_string())?
+            }
+            None => Ledger::new(SessionId::new("none")),
+        };
+        let again = format!("rehearse run {} --case-seed {}", quoted(&scenario.file), scenario.seed);
+        if let Some(text) = printer.scenario(scenario, &ledger, &again).strip_suffix('\n') {
+            output::data(text);
+        }
+    }
+    let cases: Vec<CaseResult> = serde_json::from_value(read("cases"))
+        .map_err(|error| format!("the results of this run cannot be read: {error}"))?;
+    for case in &cases {
+        let main = case.sessions.iter().find(|id| parts.get(id.as_str()) == Some(&SessionPart::Main));
+        let ledger = match main {
+            Some(id) => read_ledger(store, id).await.map_err(|error| error.to_string())?,
+            None => Ledger::new(SessionId::new("none")),
+        };
+        if let Some(text) = printer.case(case, &ledger).strip_suffix('\n') {
+            output::data(text);
+        }
+    }
+    let repeats: Vec<RepeatStatistics> = serde_json::from_value(read("repeats")).unwrap_or_default();
+    let took = result.get("durationMs").and_then(Value::as_u64).unwrap_or(0);
+    if let Some(summary) = summary(run) {
+        let told = printer.summary(&summary, &repeats, took);
+        let told = if cases.is_empty() { told } else { told.replacen("scenario", "case", 1) };
+        output::data(&format!("{told}\n"));
+    }
+    Ok(())
+}

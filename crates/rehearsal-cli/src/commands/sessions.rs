@@ -1,0 +1,268 @@
+//! `rehearse sessions`.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use rehearsal_core::{Clock as _, Ledger, SessionPart, SystemClock, transcript};
+use rehearsal_store::{
+    CueQuery, CueStatus, NewSession, SessionQuery, SessionRecord, SessionSource, SessionStatus, Store,
+    import_ledger, read_ledger,
+};
+use serde_json::{Value, json};
+
+use crate::place::Place;
+use crate::shelf::{self, short};
+use crate::times::{moment, stamp};
+use crate::{exit, output};
+
+/// List and show the sessions that are kept.
+///
+/// Without an id, lists sessions, newest first: those of runs, those that agents elsewhere play through `rehearse serve`,
+/// and imported ones. With an id, or the beginning of one, shows the session with its transcript.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rehearse sessions --status active
+  rehearse sessions --run 3f2a9c1e --search refund
+  rehearse sessions 9d55a1c2
+  rehearse sessions 9d55a1c2 --ledger > refund.jsonl
+  rehearse sessions --import refund.jsonl
+
+Exit codes: 0 it was shown; 2 there is no such session, or the store cannot be used.")]
+pub(crate) struct SessionsArgs {
+    /// A session: its id, or at least 4 characters of its beginning
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// Only those that stand like this
+    #[arg(long, value_name = "STATUS", conflicts_with = "id")]
+    status: Option<Status>,
+    /// Only those of this agent
+    #[arg(long, value_name = "NAME", conflicts_with = "id")]
+    agent: Option<String>,
+    /// Only those of this run: its id, or the beginning of it
+    #[arg(long, value_name = "ID", conflicts_with = "id")]
+    run: Option<String>,
+    /// Only those whose id, description or agent contains this
+    #[arg(long, value_name = "TEXT", conflicts_with = "id")]
+    search: Option<String>,
+    /// List at most so many
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print the session's ledger as JSON Lines
+    #[arg(long, requires = "id", conflicts_with = "json")]
+    ledger: bool,
+    /// Keep the ledger of a file (JSON Lines) as a session
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "status", "agent", "run", "search"])]
+    import: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Status {
+    /// It goes on
+    Active,
+    /// It ended with a final response
+    Completed,
+    /// It ended without one
+    Cancelled,
+}
+
+pub(crate) fn run(args: &SessionsArgs) -> ExitCode {
+    let done = shelf::block_on(async {
+        if let Some(path) = &args.import {
+            return import(args, path).await;
+        }
+        let store = args.place.open_kept().await?;
+        match &args.id {
+            None => list(args, &*store).await,
+            Some(id) => show(args, &*store, id).await,
+        }
+    });
+    match done {
+        Ok(()) => exit::PASSED,
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+async fn list(args: &SessionsArgs, store: &dyn Store) -> Result<(), String> {
+    let run = match &args.run {
+        Some(id) => Some(shelf::find_run(store, id).await?.id),
+        None => None,
+    };
+    let query = SessionQuery {
+        limit: args.limit,
+        status: args.status.map(|status| match status {
+            Status::Active => SessionStatus::Active,
+            Status::Completed => SessionStatus::Completed,
+            Status::Cancelled => SessionStatus::Cancelled,
+        }),
+        agent: args.agent.clone(),
+        run,
+        search: args.search.clone(),
+        ..SessionQuery::default()
+    };
+    let page = store.sessions(&query).await.map_err(|error| error.to_string())?;
+    if args.json {
+        let sessions: Value = page.items.iter().map(described).collect();
+        output::data(&format!("{sessions:#}"));
+        return Ok(());
+    }
+    if page.items.is_empty() {
+        let chosen = args.status.is_some() || args.agent.is_some() || args.run.is_some();
+        output::message(if chosen || args.search.is_some() {
+            "no session fits; without options all are listed"
+        } else {
+            "no sessions are kept yet; `rehearse run PATH` and `rehearse serve` keep theirs"
+        });
+    }
+    for session in &page.items {
+        output::data(&line(session));
+    }
+    if page.next.is_some() {
+        output::message(&format!("… and older ones; `--limit N` lists more than {}", args.limit));
+    }
+    Ok(())
+}
+
+/// A session as a line of a list.
+pub(crate) fn line(session: &SessionRecord) -> String {
+    let agent = session.agent.as_deref().unwrap_or("-");
+    let part = match session.part {
+        SessionPart::Main => "",
+        SessionPart::User => "(its user) ",
+        SessionPart::Judge => "(its judge) ",
+    };
+    let plural = if session.last_seq == 1 { "" } else { "s" };
+    let description = session.description.as_deref().unwrap_or_default();
+    let line = format!(
+        "{}  {}  {:<9}  {:<16}  {:>4} event{plural:<1}  {part}{}",
+        short(session.id.as_str()),
+        moment(session.created_at),
+        word(session.status),
+        output::one_line(agent),
+        session.last_seq,
+        output::one_line(description)
+    );
+    line.trim_end().to_owned()
+}
+
+fn word(status: SessionStatus) -> &'static str {
+    match status {
+        SessionStatus::Active => "active",
+        SessionStatus::Completed => "completed",
+        SessionStatus::Cancelled => "cancelled",
+    }
+}
+
+/// A session as JSON.
+pub(crate) fn described(session: &SessionRecord) -> Value {
+    json!({
+        "id": session.id,
+        "created_at": stamp(session.created_at),
+        "updated_at": stamp(session.updated_at),
+        "description": session.description,
+        "status": session.status,
+        "source": session.source,
+        "agent": session.agent,
+        "part": session.part,
+        "run": session.run,
+        "last_seq": session.last_seq,
+    })
+}
+
+async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), String> {
+    let failed = |error: rehearsal_store::StoreError| error.to_string();
+    let session = shelf::find_session(store, id).await?;
+    if args.json {
+        output::data(&format!("{:#}", described(&session)));
+        return Ok(());
+    }
+    let ledger = read_ledger(store, &session.id).await.map_err(failed)?;
+    if args.ledger {
+        output::data(ledger.to_jsonl().trim_end());
+        return Ok(());
+    }
+    let description = session.description.as_deref().map(output::one_line).unwrap_or_default();
+    output::data(format!("session {}  {description}", session.id).trim_end());
+    let agent = session.agent.as_deref().map(|agent| format!("agent {}, ", output::one_line(agent)));
+    output::data(&format!(
+        "{}, {}{} events, began {}, last written {}",
+        word(session.status),
+        agent.unwrap_or_default(),
+        session.last_seq,
+        moment(session.created_at),
+        moment(session.updated_at)
+    ));
+    if let Some(run) = &session.run {
+        output::data(&format!("of run {run}"));
+    }
+    let query = CueQuery {
+        session: Some(session.id.clone()),
+        statuses: vec![CueStatus::Open, CueStatus::Abandoned],
+        limit: 100,
+    };
+    let waiting = store.cues(&query).await.map_err(failed)?.len();
+    if waiting > 0 {
+        output::data(&format!(
+            "waits for a person: {waiting} (`rehearse serve` in this folder lets them answer)"
+        ));
+    }
+    output::data("");
+    for line in transcript(ledger.events()) {
+        let said = line.to_string();
+        let said = output::visible(said.trim_end());
+        output::data(&format!("{:>4}  {}", line.seq, said.replace('\n', "\n      ")));
+    }
+    Ok(())
+}
+
+async fn import(args: &SessionsArgs, path: &Path) -> Result<(), String> {
+    let id = keep_ledger(&args.place, path).await?;
+    if args.json {
+        output::data(&format!("{:#}", json!({"session": id})));
+    } else {
+        output::data(&format!("kept as session {id}"));
+    }
+    Ok(())
+}
+
+/// Keeps the ledger of a file as a session and gives its id.
+pub(crate) async fn keep_ledger(place: &Place, path: &Path) -> Result<String, String> {
+    let ledger = read_file(path)?;
+    let Some(started) = ledger.started() else {
+        return Err(format!("`{}` is an empty ledger: nothing was kept", path.display()));
+    };
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let first = ledger.events().first().map(|event| event.at);
+    let new = NewSession {
+        created_at: first.unwrap_or_else(|| SystemClock.now()).as_millisecond(),
+        description: started.case.as_ref().map(ToString::to_string).or(name),
+        source: SessionSource::Import,
+        agent: Some(started.agent.to_string()).filter(|agent| !agent.is_empty()),
+        part: started.part,
+        run: None,
+        meta: json!({}),
+    };
+    let store = place.open().await?;
+    let id = import_ledger(&*store, &ledger, new).await;
+    id.map(|id| id.to_string()).map_err(|error| format!("`{}` cannot be kept: {error}", path.display()))
+}
+
+/// The ledger of a file.
+pub(crate) fn read_file(path: &Path) -> Result<Ledger, String> {
+    let file = File::open(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    Ledger::read_from(BufReader::new(file)).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("`{}` is no ledger: {error}{cause}", path.display())
+    })
+}

@@ -1,0 +1,118 @@
+//! Asking a server that runs elsewhere.
+
+use std::time::Duration;
+
+use rehearsal_core::Ledger;
+use reqwest::{Client, StatusCode, Url};
+use serde_json::Value;
+
+use crate::{shelf, token};
+
+/// How long a server may take to be reached, and to answer.
+const CONNECT: Duration = Duration::from_secs(10);
+const ANSWER: Duration = Duration::from_mins(5);
+
+/// A server and the token it is shown.
+pub(crate) struct Far {
+    client: Client,
+    address: Url,
+    token: String,
+}
+
+impl Far {
+    /// The server at this address.
+    pub(crate) fn new(address: &str) -> Result<Self, String> {
+        let mut url = Url::parse(address).ok().filter(Url::has_host).ok_or_else(|| {
+            format!("`{address}` is no address of a server; write it like http://127.0.0.1:4200")
+        })?;
+        let own = url.query_pairs().find(|(name, _)| name == "token").map(|(_, token)| token.into_owned());
+        url.set_query(None);
+        url.set_fragment(None);
+        let token = match own {
+            Some(token) => Some(token),
+            None => token::for_calling()?,
+        };
+        let token = token.ok_or_else(|| {
+            format!(
+                "there is no token for {url}\n\nhint: set {}, write the address with `?token=…` as `rehearse serve` \
+                 printed it, or call this in the folder in which the server was started",
+                token::VARIABLE
+            )
+        })?;
+        // The result is an error where a provider of cryptography was chosen already, which is fine too.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let mut builder = Client::builder()
+            .user_agent(concat!("rehearsal/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT)
+            .timeout(ANSWER)
+            // A redirect could carry the token to another host.
+            .redirect(reqwest::redirect::Policy::none());
+        if is_here(&url) {
+            // A proxy is never the way to one's own machine.
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        Ok(Self { client, address: url, token })
+    }
+
+    /// The ledger of a session, which may be given by the beginning of its id.
+    pub(crate) async fn ledger(&self, session: &str) -> Result<Ledger, String> {
+        let id = self.session(session).await?;
+        let text = self.get(&format!("v1/sessions/{id}/ledger"), &[]).await?;
+        Ledger::from_jsonl(&text).map_err(|error| {
+            let cause =
+                std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+            format!("{} sent no ledger: {error}{cause}", self.address)
+        })
+    }
+
+    async fn session(&self, session: &str) -> Result<String, String> {
+        const WHOLE: usize = 36;
+        let id = shelf::beginning(session, "session")?;
+        if id.len() == WHOLE {
+            return Ok(id);
+        }
+        let text = self.get("v1/sessions", &[("q", &id), ("page_size", "1000")]).await?;
+        let found: Value = serde_json::from_str(&text)
+            .map_err(|error| format!("{} sent no list of sessions: {error}", self.address))?;
+        let sessions = found["sessions"].as_array().cloned().unwrap_or_default();
+        let ids = sessions.iter().filter_map(|session| session["id"].as_str());
+        let fits = ids.filter(|own| own.starts_with(&id)).map(str::to_owned).collect();
+        shelf::only(&id, fits, "session", "GET /v1/sessions lists them")
+    }
+
+    async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<String, String> {
+        let mut url = self.address.clone();
+        url.set_path(&format!("{}/{path}", self.address.path().trim_end_matches('/')));
+        url.query_pairs_mut().extend_pairs(query);
+        let failed = |error: reqwest::Error| {
+            let mut why = error.to_string();
+            let mut cause = std::error::Error::source(&error);
+            while let Some(next) = cause {
+                why = format!("{why}: {next}");
+                cause = next.source();
+            }
+            format!("{} cannot be asked: {why}\n\nhint: is `rehearse serve` running there?", self.address)
+        };
+        let answer = self.client.get(url).bearer_auth(&self.token).send().await.map_err(failed)?;
+        let status = answer.status();
+        let text = answer.text().await.map_err(failed)?;
+        if status.is_success() {
+            return Ok(text);
+        }
+        let problem: Value = serde_json::from_str(&text).unwrap_or_default();
+        let detail = problem["detail"].as_str().unwrap_or("it did not say why");
+        let hint = match status {
+            StatusCode::UNAUTHORIZED => "\n\nhint: the token is another than the server's",
+            _ => "",
+        };
+        Err(format!("{} refused ({status}): {detail}{hint}", self.address))
+    }
+}
+
+fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}

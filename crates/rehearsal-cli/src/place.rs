@@ -1,0 +1,74 @@
+//! Where things are kept.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rehearsal_store::StoreRef;
+
+use crate::commands::run::quoted;
+
+/// The folder in which things are kept unless told otherwise.
+pub(crate) const FOLDER: &str = ".rehearsal";
+
+/// Where ledgers, cues and runs are kept.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Place {
+    /// Where everything is kept: a `SQLite` file, or `postgres://…` [default: .rehearsal/rehearsal.db]
+    #[arg(long, value_name = "FILE|URL", env = "REHEARSAL_STORE", hide_env_values = true)]
+    pub(crate) store: Option<String>,
+}
+
+impl Place {
+    /// The store's file or address.
+    pub(crate) fn text(&self) -> String {
+        match &self.store {
+            Some(place) => place.clone(),
+            None => PathBuf::from(FOLDER).join("rehearsal.db").display().to_string(),
+        }
+    }
+
+    /// Opens the store, which is made where it is missing.
+    pub(crate) async fn open(&self) -> Result<StoreRef, String> {
+        let store = rehearsal_store::open(&self.text()).await.map_err(|error| error.to_string())?;
+        if self.store.is_none() {
+            leave_out_of_version_control(Path::new(FOLDER))
+                .map_err(|error| format!("cannot write `{FOLDER}/.gitignore`: {error}"))?;
+        }
+        Ok(store)
+    }
+
+    /// Opens the store to look at what it has. One that is not there has nothing, and is not made for that.
+    pub(crate) async fn open_kept(&self) -> Result<StoreRef, String> {
+        let text = self.text();
+        if !text.contains("://") && !Path::new(&text).exists() {
+            return Err(format!(
+                "nothing is kept here yet: there is no `{text}`\n\nhint: `rehearse run PATH` keeps its runs there, \
+                 `rehearse serve` its sessions; `--store` names another place"
+            ));
+        }
+        self.open().await
+    }
+
+    /// What to add to another command so that it uses the same store; nothing for the default. An address may hold a
+    /// password, so it is not repeated.
+    pub(crate) fn option(&self) -> String {
+        match &self.store {
+            None => String::new(),
+            Some(place) if place.contains("://") => " --store …".to_owned(),
+            Some(place) => format!(" --store {}", quoted(place)),
+        }
+    }
+}
+
+/// What agents said belongs to nobody's history.
+fn leave_out_of_version_control(home: &Path) -> io::Result<()> {
+    let path = home.join(".gitignore");
+    if path.exists() { Ok(()) } else { fs::write(path, "*\n") }
+}
+
+/// The file with the token of servers that are started in this folder.
+pub(crate) fn token_file() -> PathBuf {
+    PathBuf::from(FOLDER).join("token")
+}

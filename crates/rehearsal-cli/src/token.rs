@@ -1,0 +1,95 @@
+//! The token that callers of a server show.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use rehearsal_core::Ids;
+
+/// The variable that has the token, where no file is named.
+pub(crate) const VARIABLE: &str = "REHEARSAL_TOKEN";
+/// The shortest token that is taken: shorter ones can be guessed.
+const SHORTEST: usize = 16;
+
+/// A token and where it came from.
+#[derive(Clone)]
+pub(crate) struct Token {
+    /// The token.
+    pub(crate) text: String,
+    /// The file it is in.
+    pub(crate) file: Option<PathBuf>,
+    /// Whether it was made just now.
+    pub(crate) is_new: bool,
+}
+
+/// The token that somebody gave: in a file, or in the environment.
+pub(crate) fn given(file: Option<&Path>) -> Result<Option<Token>, String> {
+    let (text, file, place) = match (file, std::env::var(VARIABLE)) {
+        (Some(file), _) => {
+            let text = fs::read_to_string(file)
+                .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+            (text, Some(file.to_owned()), file.display().to_string())
+        }
+        (None, Ok(text)) => (text, None, VARIABLE.to_owned()),
+        (None, Err(_)) => return Ok(None),
+    };
+    let text = checked(&text, &place)?;
+    Ok(Some(Token { text, file, is_new: false }))
+}
+
+/// The token of an earlier start, or one that is made and kept now.
+pub(crate) fn kept_or_made(file: &Path) -> Result<Token, String> {
+    let place = file.display().to_string();
+    match fs::read_to_string(file) {
+        Ok(text) => {
+            return Ok(Token { text: checked(&text, &place)?, file: Some(file.to_owned()), is_new: false });
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(format!("cannot read {place}: {error}")),
+    }
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    }
+    let text = made();
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(file).and_then(|mut opened| {
+        opened.write_all(text.as_bytes())?;
+        opened.write_all(b"\n")?;
+        opened.sync_all()
+    });
+    match written {
+        Ok(()) => Ok(Token { text, file: Some(file.to_owned()), is_new: true }),
+        // Another server was started here at the same moment; its token counts.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => kept_or_made(file),
+        Err(error) => Err(format!("cannot keep the token in {place}: {error}")),
+    }
+}
+
+/// The token of the server that is asked: given, or kept by a server that was started in this folder.
+pub(crate) fn for_calling() -> Result<Option<String>, String> {
+    if let Some(token) = given(None)? {
+        return Ok(Some(token.text));
+    }
+    Ok(fs::read_to_string(crate::place::token_file()).ok().map(|text| text.trim().to_owned()))
+}
+
+fn checked(text: &str, place: &str) -> Result<String, String> {
+    let text = text.trim();
+    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte));
+    if text.len() < SHORTEST || !plain {
+        return Err(format!(
+            "{place} holds no usable token: it needs at least {SHORTEST} letters and digits (also - _ . ~)"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// 128 random bits, as text that can stand in an address.
+fn made() -> String {
+    let ids = [Ids::random(), Ids::random()];
+    let parts = ids.map(|ids| ids.session("token", 0).as_str().replace('-', ""));
+    parts.concat()
+}

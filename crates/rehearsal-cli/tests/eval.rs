@@ -1,0 +1,185 @@
+//! `rehearse eval`, as a user runs it.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
+mod support;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::support::Folder;
+
+/// Two messages, each with a call.
+const GOLDEN: &str = r#"{"eval_set_id": "sums", "eval_cases": [{"eval_id": "adds", "rubrics": [{"x": 1}], "conversation": [
+  {"user_content": {"role": "user", "parts": [{"text": "add 1 and 2"}]},
+   "final_response": {"role": "model", "parts": [{"text": "The sum is three"}]},
+   "intermediate_data": {"tool_uses": [{"name": "add", "args": {"a": 1, "b": 2}}], "tool_responses": [{"name": "add", "response": {"result": 3}}]}},
+  {"user_content": {"role": "user", "parts": [{"text": "thank you"}]},
+   "final_response": {"role": "model", "parts": [{"text": "You are welcome"}]}}
+]}]}"#;
+
+const AGENT: &str = "agent:
+  name: math
+  instructions: Add.
+  tools: [{name: add, description: Adds}]
+models:
+  agent: {script: [{call: add, args: {a: 1, b: 2}}, The sum is three, You are welcome]}
+";
+
+fn folder() -> Folder {
+    Folder::new(&[
+        ("g.evalset.json", GOLDEN),
+        ("agent.yaml", AGENT),
+        ("other.yaml", &AGENT.replace("{a: 1, b: 2}", "{a: 2, b: 1}")),
+        ("command.yaml", "agent: {command: cat}\n"),
+        ("words.json", r#"{"criteria": {"response_match_score": 0.5}}"#),
+    ])
+}
+
+#[test]
+fn a_golden_trace_is_run_and_kept() {
+    let folder = folder();
+    folder.run("eval g.evalset.json --agent agent.yaml --golden-tools").check(&expect![[r#"
+        exit 0
+        --- stdout
+        passed   adds  TIME
+        1 case: 1 passed in TIME
+        --- stderr
+        warning: `g.evalset.json`: not acted on: $.eval_cases[0].rubrics: rubrics need a judge; nothing here reads them
+        start    adds
+        passed   adds  TIME  2 turns
+        kept: rehearse runs RUN
+    "#]]);
+    folder.run("eval g.evalset.json --agent other.yaml --golden-tools").check(&expect![[r#"
+        exit 1
+        --- stdout
+        FAILED   adds  TIME
+                 failed tool_trajectory_avg_score (score 0.50)
+                   the mean of 2 invocations is 0.5, the threshold 1
+                   invocation 0 scores 0: expected add {"a":1,"b":2}, got add {"a":2,"b":1}
+                   invocation 1 scores 1: expected no calls, got no calls
+                 passed response_match_score (score 1.00)
+                   the mean of 2 invocations is 1, the threshold 0.8
+                   invocation 0 scores 1: expected "The sum is three", got "The sum is three"
+                   invocation 1 scores 1: expected "You are welcome", got "You are welcome"
+                 passed golden_tools
+                 transcript:
+                     2  user: add 1 and 2
+                     7  math calls add {"a":2,"b":1}
+                     8  add gives {"result":3}
+                    10  math: The sum is three
+                    13  user: thank you
+                    16  math: You are welcome
+
+        1 case: 0 passed, 1 failed in TIME
+        --- stderr
+        warning: `g.evalset.json`: not acted on: $.eval_cases[0].rubrics: rubrics need a judge; nothing here reads them
+        start    adds
+        FAILED   adds  TIME  2 turns
+        kept: rehearse runs RUN
+    "#]]);
+    let criteria = "--golden-tools --criteria words.json --quiet";
+    assert_eq!(folder.run(&format!("eval g.evalset.json --agent other.yaml {criteria}")).code, 0);
+    let runs: Value = serde_json::from_str(&folder.run("runs --json").stdout).unwrap();
+    let statuses: Vec<&Value> = runs.as_array().unwrap().iter().map(|run| &run["status"]).collect();
+    assert_eq!(statuses, ["passed", "failed", "passed"]);
+    let shown = folder.run(&format!("runs {}", runs[1]["id"].as_str().unwrap()));
+    assert!(shown.stdout.contains("failed tool_trajectory_avg_score (score 0.50)"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("1 case: 0 passed, 1 failed"), "{}", shown.stdout);
+    let sessions: Value = serde_json::from_str(&folder.run("sessions --json").stdout).unwrap();
+    let first = &sessions[0];
+    assert_eq!((&first["agent"], &first["status"]), (&json!("math"), &json!("completed")));
+    // What was run can be exported again.
+    let id = first["id"].as_str().unwrap();
+    assert_eq!(folder.run(&format!("export {id} --evalset again.evalset.json")).code, 0);
+    assert_eq!(folder.run("eval again.evalset.json --agent other.yaml --golden-tools -q").code, 0);
+}
+
+#[test]
+fn a_tool_that_nobody_plays_ends_the_case() {
+    folder().run("eval g.evalset.json --agent agent.yaml --no-store").check(&expect![[r#"
+        exit 1
+        --- stdout
+        ERROR    adds  TIME
+                 error (system): tool `add` was called by agent `math` during a simulation, but nobody is cast for it
+
+                   Add a mock:
+                     .mock("add", Mock::returning(json!({"result": "…"})))
+
+                   Or, if this tool has no side effects, hand in the real tool:
+                     .real_tool(add)
+
+                   It was called with:
+                     {
+                       "a": 1,
+                       "b": 2
+                     }
+                 undecided tool_trajectory_avg_score
+                   the case has 2 user messages and the session 1, so they cannot be compared
+                 undecided response_match_score
+                   the case has 2 user messages and the session 1, so they cannot be compared
+                 transcript:
+                     2  user: add 1 and 2
+                     7  math calls add {"a":1,"b":2}
+                     8  error: tool `add` was called by agent `math` during a simulation, but nobody is cast for it
+
+                        Add a mock:
+                          .mock("add", Mock::returning(json!({"result": "…"})))
+
+                        Or, if this tool has no side effects, hand in the real tool:
+                          .real_tool(add)
+
+                        It was called with:
+                          {
+                            "a": 1,
+                            "b": 2
+                          }
+
+        1 case: 0 passed, 1 with an error in TIME
+        --- stderr
+        warning: `g.evalset.json`: not acted on: $.eval_cases[0].rubrics: rubrics need a judge; nothing here reads them
+        start    adds
+        ERROR    adds  TIME  1 turn
+        hint: `--golden-tools` lets the traces answer tool calls
+    "#]]);
+}
+
+#[test]
+fn what_cannot_be_run_is_said_before_anything_runs() {
+    let folder = folder();
+    folder.run("eval g.evalset.json --agent command.yaml").check(&expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        warning: `g.evalset.json`: not acted on: $.eval_cases[0].rubrics: rubrics need a judge; nothing here reads them
+        error: command.yaml: an agent that is a `command` runs only in scenarios
+
+        hint: write the agent inline, or reach it by `chat` or `http`
+    "#]]);
+    folder.run("eval g.evalset.json --agent agent.yaml --model judge=openai:gpt-4o").check(&expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        warning: `g.evalset.json`: not acted on: $.eval_cases[0].rubrics: rubrics need a judge; nothing here reads them
+        error: `--model judge=openai:gpt-4o` changes nothing: the only model that is asked is `agent`
+    "#]]);
+    folder.run("eval g.evalset.json --agent none.yaml").check(&expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        warning: `g.evalset.json`: not acted on: $.eval_cases[0].rubrics: rubrics need a judge; nothing here reads them
+        error: cannot read `none.yaml`: No such file or directory (os error 2)
+    "#]]);
+    assert_eq!(folder.run("eval words.json --agent agent.yaml").code, 2);
+    assert!(!folder.path().join(".rehearsal").exists());
+}
+
+#[test]
+fn results_are_json_too() {
+    let ran =
+        folder().run("eval g.evalset.json --agent agent.yaml --golden-tools --no-store --json - --repeat 2");
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&result["evalSet"], &result["summary"]["passed"]), (&json!("sums"), &json!(2)));
+    assert_eq!(result["cases"][1]["metrics"]["response_match_score"]["score"], 1.0);
+}
