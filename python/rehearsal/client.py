@@ -1,0 +1,222 @@
+"""HTTP to the server, patient with one that is being restarted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+import weakref
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import httpx
+
+from rehearsal.address import Address, read_token_file
+from rehearsal.errors import CueDismissed, RehearsalError, ServerRefused, SessionEnded
+
+_LONGEST_PAUSE = 2.0
+_FIRST_PAUSE = 0.05
+_SAY_AGAIN = 30.0
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+log = logging.getLogger("rehearsal")
+
+
+class Client:
+    """Sends requests until the server has taken them.
+
+    A server that cannot be reached, answers 429 or answers 5xx is asked again, at each of its addresses in
+    turn, for as long as it takes. Every request of the contract can be repeated. What the server refuses
+    (4xx) is raised at once.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._urls = address.urls
+        self._given_token = address.token
+        self._file_token: str | None = None
+        self._at = 0
+        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._mutex = Lock()
+
+    @property
+    def url(self) -> str:
+        """The address that is in use."""
+        return self._urls[self._at % len(self._urls)]
+
+    @property
+    def token(self) -> str | None:
+        """The token that was given, else the one of the nearest `.rehearsal/token`."""
+        if self._given_token is not None:
+            return self._given_token
+        if self._file_token is None:
+            self._file_token = read_token_file()
+        return self._file_token
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        params: Mapping[str, Any] | None = None,
+        wait: float = 0.0,
+        content_type: str = "application/json",
+    ) -> httpx.Response:
+        """Sends a request until it is answered.
+
+        Args:
+            method: The HTTP method.
+            path: The path, beginning with `/v1`.
+            body: The body, as it goes over the wire.
+            params: The query.
+            wait: How many seconds the server may hold the request.
+            content_type: What the body is.
+
+        Raises:
+            CueDismissed: The cue that is asked for was put away.
+            SessionEnded: The session is over.
+            ServerRefused: The server refused the request for another reason.
+        """
+        patience = _Patience(f"{method} {path}")
+        while True:
+            try:
+                response = await self.try_once(
+                    method, path, body=body, params=params, wait=wait, content_type=content_type
+                )
+            except httpx.TransportError as problem:
+                self._at += 1
+                await patience.pause(f"cannot reach {self.url}: {problem or type(problem).__name__}")
+                continue
+            status = response.status_code
+            if status == 429 or (status >= 500 and status not in (501, 505)):
+                self._at += 1
+                await patience.pause(f"{self.url} answered {status}", response.headers.get("retry-after"))
+                continue
+            if status == 401 and self._renew_token(response):
+                continue
+            patience.succeeded()
+            raise_refusal(response, f"{method} {path}")
+            return response
+
+    async def try_once(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        params: Mapping[str, Any] | None = None,
+        wait: float = 0.0,
+        content_type: str = "application/json",
+    ) -> httpx.Response:
+        """Sends a request once, whatever comes of it."""
+        headers: dict[str, str] = {}
+        if body is not None:
+            headers["content-type"] = content_type
+        if self.token is not None:
+            headers["authorization"] = f"Bearer {self.token}"
+        query = dict(params or {})
+        if wait:
+            query["wait"] = f"{wait:g}"
+        return await self._client().request(
+            method,
+            self.url + path,
+            content=body,
+            params=query or None,
+            headers=headers,
+            timeout=httpx.Timeout(60.0 + wait, connect=10.0),
+        )
+
+    async def close(self) -> None:
+        """Closes the connections of the running event loop."""
+        with self._mutex:
+            client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    def _client(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        with self._mutex:
+            client = self._clients.get(loop)
+            if client is None or client.is_closed:
+                # A proxy from the environment is for other machines; this one is reached directly.
+                near = all(urlsplit(url).hostname in _LOOPBACK for url in self._urls)
+                client = httpx.AsyncClient(
+                    trust_env=not near,
+                    limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+                )
+                self._clients[loop] = client
+            return client
+
+    def _renew_token(self, response: httpx.Response) -> bool:
+        """Reads the token file again: a server that was started anew may have made a new token."""
+        if self._given_token is not None:
+            return False
+        used = response.request.headers.get("authorization")
+        self._file_token = read_token_file()
+        return self._file_token is not None and used != f"Bearer {self._file_token}"
+
+
+class _Patience:
+    """Growing pauses, and a word to the log when they begin, when they go on and when they end."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._pause = _FIRST_PAUSE
+        self._since: float | None = None
+        self._said = 0.0
+
+    async def pause(self, why: str, retry_after: str | None = None) -> None:
+        moment = time.monotonic()
+        if self._since is None:
+            self._since = moment
+        if moment - self._said >= _SAY_AGAIN or self._said == 0.0:
+            self._said = moment
+            log.warning("waiting for the Rehearsal server (%s): %s", self._what, why)
+        seconds = self._pause * random.uniform(0.5, 1.0)
+        if retry_after is not None and retry_after.isdigit():
+            seconds = min(max(seconds, float(retry_after)), 60.0)
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+        await asyncio.sleep(seconds)
+
+    def succeeded(self) -> None:
+        if self._since is not None:
+            log.warning(
+                "the Rehearsal server is back after %.1f s (%s)",
+                time.monotonic() - self._since,
+                self._what,
+            )
+
+
+def raise_refusal(response: httpx.Response, request: str) -> None:
+    """Raises what a refusal means; an answer that is none passes."""
+    if not response.is_error:
+        return
+    kind, detail = _problem(response)
+    if kind == "dismissed":
+        raise CueDismissed(detail)
+    if kind == "session_ended":
+        raise SessionEnded(detail)
+    if response.status_code == 401:
+        raise RehearsalError(
+            f"the Rehearsal server wants its token: {detail}\n\n"
+            "hint: give it as `token=`, in REHEARSAL_TOKEN, or run where the server's .rehearsal/token is"
+        )
+    raise ServerRefused(request, response.status_code, kind, detail)
+
+
+def _problem(response: httpx.Response) -> tuple[str, str]:
+    try:
+        told: Any = response.json()
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        return "unknown", response.text[:500] or response.reason_phrase
+    problem = cast("dict[str, Any]", told)
+    kind = str(problem.get("type", "unknown")).rsplit("/", 1)[-1]
+    detail = str(problem.get("detail") or problem.get("title") or response.reason_phrase)
+    return kind, detail

@@ -1,0 +1,69 @@
+"""Agents from packages on disk, found where `adk eval` finds them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.apps import App
+from google.adk.cli.utils import envs
+
+from rehearsal.errors import SetupError
+
+
+async def load_agent(folder: Path) -> BaseAgent | App:
+    """Loads an agent package: its `agent.app`, else `agent.root_agent`, else what `agent.get_agent_async()` gives.
+
+    The package's `.env` (or one above it) is loaded first, as ADK does.
+
+    Raises:
+        SetupError: There is no package, or no agent in it.
+    """
+    module = _agent_module(folder)
+    app = getattr(module, "app", None)
+    if isinstance(app, App):
+        return app
+    root = getattr(module, "root_agent", None)
+    if root is None and hasattr(module, "get_agent_async"):
+        made: Any = await module.get_agent_async()
+        root = cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
+    if isinstance(root, BaseAgent):
+        return root
+    raise SetupError(f"{folder} has no agent\n\nhint: define `root_agent` (or an `app`) in {folder / 'agent.py'}")
+
+
+def _agent_module(folder: Path) -> ModuleType:
+    folder = folder.resolve()
+    if not (folder / "__init__.py").is_file():
+        raise SetupError(f"{folder} is not an agent package: it has no __init__.py")
+    envs.load_dotenv_for_agent(folder.name, str(folder.parent))
+    package = _package(folder)
+    module = getattr(package, "agent", None)
+    if isinstance(module, ModuleType):
+        return module
+    if (folder / "agent.py").is_file():
+        return importlib.import_module(f"{package.__name__}.agent")
+    return package
+
+
+def _package(folder: Path) -> ModuleType:
+    """Imports a folder as the package of its name, with the folder around it on the path."""
+    if str(folder.parent) not in sys.path:
+        sys.path.insert(0, str(folder.parent))
+    known = sys.modules.get(folder.name)
+    if known is not None and str(folder) in [str(Path(place)) for place in getattr(known, "__path__", [])]:
+        return known
+    spec = importlib.util.spec_from_file_location(
+        folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None:
+        raise SetupError(f"{folder} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[folder.name] = module
+    spec.loader.exec_module(module)
+    return module

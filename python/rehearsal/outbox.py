@@ -1,0 +1,244 @@
+"""What a session has to tell the server, in the order it happened, kept until the server has it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+from rehearsal.client import Client
+from rehearsal.errors import ServerRefused, SessionEnded
+from rehearsal.values import json_bytes, new_id, now
+
+UPLOAD_ABOVE = 1024 * 1024
+UPLOAD_CHUNK = 4 * 1024 * 1024
+_BATCH_EVENTS = 100
+_BATCH_BYTES = 1024 * 1024
+
+log = logging.getLogger("rehearsal")
+
+
+@dataclass
+class Observation:
+    """One thing that happened; `output` is already JSON, because it may be large."""
+
+    fields: dict[str, Any]
+    output: bytes | None = None
+    upload: str | None = None
+    event_id: str = field(default_factory=new_id)
+    at: str = field(default_factory=now)
+
+    def to_json(self) -> bytes:
+        """Writes the observation as the server reads it."""
+        told: dict[str, Any] = {"event_id": self.event_id, "at": self.at, **self.fields}
+        if self.upload is not None:
+            told["upload"] = self.upload
+        text = json_bytes(told)
+        if self.output is None or self.upload is not None:
+            return text
+        return text[:-1] + b',"output":' + self.output + b"}"
+
+    @property
+    def needs_upload(self) -> bool:
+        """Whether the output is too large to travel with the observation."""
+        return self.output is not None and len(self.output) > UPLOAD_ABOVE and self.upload is None
+
+
+class Outbox:
+    """The ordered observations of one session that the server does not have yet.
+
+    An observation leaves the outbox when the server has acknowledged it, not before: a task that is cancelled
+    while it sends leaves it where it was, and whoever sends next sends it again under the same id. Any thread
+    and any event loop may add and send; one at a time sends.
+    """
+
+    def __init__(self, client: Client, session: str, prepare: Callable[[], Awaitable[None]] | None = None) -> None:
+        self._client = client
+        self._path = f"/v1/sessions/{session}/events"
+        self._prepare = prepare
+        self._waiting: deque[Observation] = deque()
+        self._mutex = Lock()
+        self._turn = _Turn()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._refused: Exception | None = None
+        self._ended = False
+
+    def add(self, **fields: Any) -> None:
+        """Adds an observation and lets it be sent in the background."""
+        self.add_observation(Observation(fields))
+
+    def add_observation(self, observation: Observation) -> None:
+        """Adds an observation and lets it be sent in the background."""
+        if self._ended:
+            return
+        with self._mutex:
+            self._waiting.append(observation)
+        self._send_in_background()
+
+    async def flush(self) -> None:
+        """Waits until the server has everything that was added before.
+
+        Raises:
+            SessionEnded: The session takes nothing more.
+            ServerRefused: The server refused an observation.
+        """
+        async with self._turn:
+            await self._drain()
+            refused = self._refused
+            if refused is not None:
+                if not self._ended:
+                    self._refused = None
+                raise refused
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server said that the session is over."""
+        return self._ended
+
+    def _send_in_background(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if any(not task.done() and task.get_loop() is loop for task in self._sending):
+            return
+        task = loop.create_task(self._background())
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _background(self) -> None:
+        while True:
+            async with self._turn:
+                await self._drain()
+            # Whoever adds from here on finds this task done or starts another.
+            with self._mutex:
+                if not self._waiting or self._refused is not None:
+                    return
+
+    async def _drain(self) -> None:
+        """Sends what there is, in order. What is refused for good is kept as an error for the next `flush`."""
+        if self._refused is not None:
+            return
+        try:
+            if self._prepare is not None:
+                await self._prepare()
+                self._prepare = None
+            while batch := await self._next_batch():
+                body = b'{"events":[' + b",".join(each.to_json() for each in batch) + b"]}"
+                await self._client.send("POST", self._path, body=body)
+                self._forget(len(batch))
+        except SessionEnded as ended:
+            self._ended = True
+            dropped = self._forget_all()
+            log.warning("the session has ended; %d observations were not taken: %s", dropped, ended)
+            self._refused = ended
+        except Exception as refusal:
+            # Repeating what was refused would be refused again, and hold up everything behind it.
+            self._forget_all()
+            log.error("observations were refused: %s", refusal)
+            self._refused = refusal
+
+    async def _next_batch(self) -> list[Observation]:
+        batch: list[Observation] = []
+        size = 0
+        with self._mutex:
+            head = list(self._waiting)[:_BATCH_EVENTS]
+        for observation in head:
+            if observation.needs_upload:
+                if batch:
+                    break
+                observation.upload = await self._upload(observation.output or b"")
+            size += 256 if observation.upload else len(observation.output or b"")
+            if batch and size > _BATCH_BYTES:
+                break
+            batch.append(observation)
+        return batch
+
+    async def _upload(self, value: bytes) -> str:
+        """Uploads a large value in chunks; from the beginning when the server has forgotten it."""
+        while True:
+            opened = await self._client.send("POST", "/v1/uploads")
+            upload = str(opened.json()["id"])
+            try:
+                for offset in range(0, len(value), UPLOAD_CHUNK):
+                    await self._client.send(
+                        "PUT",
+                        f"/v1/uploads/{upload}",
+                        params={"offset": offset},
+                        body=value[offset : offset + UPLOAD_CHUNK],
+                        content_type="application/octet-stream",
+                    )
+            except ServerRefused as refused:
+                if refused.status != 404:
+                    raise
+                continue
+            return upload
+
+    def _forget(self, count: int) -> None:
+        with self._mutex:
+            for _ in range(count):
+                self._waiting.popleft()
+
+    def _forget_all(self) -> int:
+        with self._mutex:
+            count = len(self._waiting)
+            self._waiting.clear()
+            return count
+
+
+class _Turn:
+    """A lock that tasks of different event loops and threads can wait for, first come first served."""
+
+    def __init__(self) -> None:
+        self._mutex = Lock()
+        self._taken = False
+        self._queue: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
+
+    async def __aenter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        with self._mutex:
+            if not self._taken:
+                self._taken = True
+                return
+            mine: asyncio.Future[None] = loop.create_future()
+            self._queue.append((loop, mine))
+        try:
+            await mine
+        except asyncio.CancelledError:
+            with self._mutex:
+                waiting = (loop, mine) in self._queue
+                if waiting:
+                    self._queue.remove((loop, mine))
+            if not waiting:
+                # The turn had been handed over already: it goes on to the next.
+                self._hand_over()
+            raise
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        with self._mutex:
+            while self._queue:
+                loop, future = self._queue.popleft()
+                try:
+                    loop.call_soon_threadsafe(_grant, future)
+                except RuntimeError:
+                    continue  # that loop is closed, and whoever waited with it
+                return
+            self._taken = False
+
+
+def _grant(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

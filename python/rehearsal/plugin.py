@@ -1,0 +1,455 @@
+"""The ADK plugin: a person plays the model of an agent that runs wherever it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.genai import types
+
+from rehearsal.address import resolve_address
+from rehearsal.client import Client
+from rehearsal.compat import TELLS_RUN_ERRORS, first_answer, invocation_of, isolation_scope_of, watch_run
+from rehearsal.errors import RehearsalError, ServerRefused, SessionEnded
+from rehearsal.link import Call, Link, Path, Run, describe_error, new_turn
+from rehearsal.request import describe_content, describe_request, read_response
+from rehearsal.values import json_bytes, jsonable, new_id
+
+if TYPE_CHECKING:
+    from google.adk.agents.callback_context import CallbackContext
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.tool_context import ToolContext
+
+log = logging.getLogger("rehearsal")
+
+# The conversation and the calls around whatever runs here: an agent that is used as a tool has a session and
+# an invocation of its own, and this is what ties it to the conversation that called it.
+_around: ContextVar[tuple[Link, Path] | None] = ContextVar("rehearsal_around", default=None)
+
+_REPORTED = "_rehearsal_reported"
+
+
+def current_session() -> str:
+    """Gives the Rehearsal session of the tool call that is running here."""
+    around = _around.get()
+    return around[0].session if around is not None else ""
+
+
+class RehearsalPlugin(BasePlugin):
+    """Lets people play the model of an agent, and writes down everything else that happens.
+
+    At each model call of a selected agent the run waits for a person's answer on the Rehearsal server, without
+    any time limit. Tools, sub-agents, callbacks and state are the agent's own and run for real; what they do
+    is recorded on the same session, as are the model turns of agents that are not selected.
+
+    Args:
+        server: The server's address, or several addresses of the same server. Without it `REHEARSAL_SERVER`,
+            else http://127.0.0.1:4200.
+        token: The server's token. Without it `REHEARSAL_TOKEN`, a `?token=` in the address, else the file
+            `.rehearsal/token` in this folder or one above.
+        agents: The names of the agents whose model is played by a person; all of them when not given.
+        session: The id of the Rehearsal session to write to; a new one per ADK session when not given.
+        description: What a new session is called.
+        tool_errors: `raise` records a tool's exception and lets ADK go on as it would; `return` gives the
+            model `{"error": {"type", "message"}}`, unless the agent's own callbacks give something else.
+        complete: `after_run` completes the session when a run has ended, `never` leaves it open for more.
+        name: The plugin's name in ADK.
+    """
+
+    def __init__(
+        self,
+        server: str | Sequence[str] | None = None,
+        *,
+        token: str | None = None,
+        agents: Sequence[str] | None = None,
+        session: str | None = None,
+        description: str | None = None,
+        tool_errors: Literal["raise", "return"] = "raise",
+        complete: Literal["never", "after_run"] = "never",
+        name: str = "rehearsal",
+    ) -> None:
+        super().__init__(name=name)
+        if isinstance(agents, str):
+            raise TypeError(f"`agents` is a list of names: write agents=[{agents!r}]")
+        if tool_errors not in ("raise", "return"):
+            raise ValueError(f"tool_errors is 'raise' or 'return', not {tool_errors!r}")
+        if complete not in ("never", "after_run"):
+            raise ValueError(f"complete is 'never' or 'after_run', not {complete!r}")
+        self._client = Client(resolve_address(server, token))
+        self._agents = frozenset(agents) if agents is not None else None
+        self._session = session
+        self._description = description
+        self._tool_errors = tool_errors
+        self._complete = complete
+        self._links: dict[tuple[str, str, str], Link] = {}
+        self._mutex = Lock()
+
+    # The conversation.
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> types.Content | None:
+        """Records what the user said; results that the user gives (a confirmation) close their calls."""
+        link, path = self._begin(invocation_context)
+        agent = self._run(link, invocation_context, path).agent
+        if self._records_user_message(path):
+            link.tell("user_message", agent, path, content=describe_content(user_message))
+        for part in user_message.parts or []:
+            answer = part.function_response
+            call = link.calls.get(answer.id or "") if answer is not None else None
+            if answer is not None and call is not None and call.open:
+                call.ended = time.monotonic()
+                link.tell_result(call, json_bytes(answer.response or {}))
+        return None
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
+        """Records the state that came with the message, and watches over the run where ADK does not."""
+        link, path = self._begin(invocation_context)
+        for event in reversed(invocation_context.session.events):
+            if event.author == "user" and event.invocation_id == invocation_context.invocation_id:
+                self._tell_state(link, _agent_name(invocation_context), path, event.actions.state_delta)
+                break
+        if not TELLS_RUN_ERRORS:
+
+            async def failed(error: Exception) -> None:
+                await self.on_run_error_callback(invocation_context=invocation_context, error=error)
+
+            watch_run(invocation_context, failed)
+        return None
+
+    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
+        """Records calls, results and state as the runtime has them."""
+        if event.partial or event.author == "user":
+            return None
+        link, path, run = self._place(invocation_context, event)
+        responses = event.get_function_responses()
+        if not responses:
+            self._tell_state(link, event.author, path, event.actions.state_delta)
+        for asked in event.get_function_calls():
+            self._tell_call(link, run, path, event, asked)
+        if responses:
+            self._tell_results(link, path, event, responses)
+        text = _final_text(event)
+        if path == run.path and text is not None:
+            run.final_text, run.final_author = text, event.author
+        return None
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Records that the message is answered."""
+        link, path = self._begin(invocation_context)
+        run = link.runs.pop(invocation_context.invocation_id, None) or Run("", path)
+        self._close_calls(link, invocation_context.invocation_id, failed=False)
+        agent = run.final_author or run.agent or _agent_name(invocation_context)
+        link.tell("agent_ended", agent, path, output=run.final_text)
+        try:
+            await link.outbox.flush()
+            if self._complete == "after_run" and not path:
+                await self._complete_session(link)
+        except SessionEnded as ended:
+            log.warning("the session ended before its agent did: %s", ended)
+
+    async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
+        """Records that a run failed, with what it had done until then."""
+        link, path = self._begin(invocation_context)
+        run = link.runs.pop(invocation_context.invocation_id, None)
+        agent = run.agent if run is not None else _agent_name(invocation_context)
+        self._close_calls(link, invocation_context.invocation_id, failed=True)
+        await self._tell_failure(link, agent, path, error)
+
+    async def close(self) -> None:
+        """Sends what is left. A plugin that is closed by an agent inside a tool stays open for the others."""
+        if _around.get() is not None:
+            return
+        with self._mutex:
+            links = list(self._links.values())
+        for link in links:
+            try:
+                await link.outbox.flush()
+            except RehearsalError as refused:
+                log.warning("a session could not be written to its end: %s", refused)
+        await self._client.close()
+
+    # The model.
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """Waits for a person's answer, or records the turn of an agent that plays its own model."""
+        invocation = invocation_of(callback_context)
+        link, path = self._begin(invocation)
+        agent = callback_context.agent_name
+        run = self._run(link, invocation, path)
+        run.paths[invocation.branch] = path
+        self._prepare_tools(link, llm_request)
+        if self._agents is not None and agent not in self._agents:
+            turn = new_turn()
+            run.turns[agent, invocation.branch] = turn
+            run.recorded.add(turn)
+            await link.put_turn(turn, agent, path, describe_request(llm_request), recorded=True)
+            return None
+        # An agent's own callbacks belong to the agent, not to the model that is played here. ADK leaves them
+        # out once a plugin answers, so they are called in its stead.
+        given = await first_answer(
+            _callbacks(invocation, "before_model"), callback_context=callback_context, llm_request=llm_request
+        )
+        if given is not None:
+            return cast("LlmResponse", given)
+        turn = new_turn()
+        run.turns[agent, invocation.branch] = turn
+        response = read_response(await link.ask(turn, agent, path, describe_request(llm_request)))
+        altered = await first_answer(
+            _callbacks(invocation, "after_model"), callback_context=callback_context, llm_response=response
+        )
+        return response if altered is None else cast("LlmResponse", altered)
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Records what a model answered that played itself."""
+        if llm_response.partial:
+            return None
+        invocation = invocation_of(callback_context)
+        link, path = self._begin(invocation)
+        run = self._run(link, invocation, path)
+        turn = run.turns.get((callback_context.agent_name, invocation.branch))
+        if turn is not None and turn in run.recorded:
+            run.recorded.discard(turn)
+            content = llm_response.content or types.Content(role="model", parts=[])
+            link.tell(
+                "model_response",
+                callback_context.agent_name,
+                path,
+                turn_id=turn,
+                content=describe_content(content),
+            )
+        return None
+
+    # The tools.
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Starts the clock of a call and marks the ground for agents that run inside it."""
+        invocation = invocation_of(tool_context)
+        link, path = self._begin(invocation)
+        call = self._call(link, invocation, path, tool, tool_context)
+        call.started, call.ended = time.monotonic(), None
+        call.open, call.error, call.returned = True, None, None
+        call.invocation = invocation.invocation_id
+        call.actions = tool_context.actions
+        _around.set((link, (*call.path, call.call_id)))
+        return None
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """Stops the clock of a call."""
+        link, call = self._ended_call(tool, tool_context)
+        if call.open:
+            call.returned = _normalised(result)
+        elif call.invocation not in link.runs:
+            # The run failed without waiting for this call, and what it gives now is not in ADK's record.
+            call.error = None
+            link.tell_result(call, _normalised(result))
+        return None
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
+    ) -> dict[str, Any] | None:
+        """Records an exception; with `tool_errors="return"` also gives it to the model."""
+        _, call = self._ended_call(tool, tool_context)
+        call.error = describe_error(error)
+        if isinstance(cast("BaseException", error), asyncio.CancelledError) or self._tool_errors == "raise":
+            return None
+        given = await first_answer(
+            _callbacks(invocation_of(tool_context), "on_tool_error"),
+            tool=tool,
+            args=tool_args,
+            tool_context=tool_context,
+            error=error,
+        )
+        if given is not None:
+            return cast("dict[str, Any]", given)
+        return {"error": {"type": call.error["type"], "message": call.error["message"]}}
+
+    # What a host changes.
+
+    def _records_user_message(self, path: Path) -> bool:
+        """Whether the user's words are told by this plugin."""
+        return True
+
+    def _prepare_tools(self, link: Link, request: LlmRequest) -> None:
+        """Has a look at the tools before they are called."""
+
+    def _open_link(self, invocation: InvocationContext) -> Link:
+        """Makes the link for a conversation that was not seen before."""
+        opening: dict[str, Any] = {
+            "agent": _agent_name(invocation),
+            "state": jsonable(_lasting(invocation.session.state)),
+            "keep_open": self._complete == "never",
+        }
+        if self._description is not None:
+            opening["description"] = self._description
+        return Link(self._client, self._session or new_id(), opening, join=self._session is not None)
+
+    # Within.
+
+    def _begin(self, invocation: InvocationContext) -> tuple[Link, Path]:
+        """Finds the session and the place in it for what happens in this task."""
+        around = _around.get()
+        link = around[0] if around is not None else self._link(invocation)
+        path: Path = around[1] if around is not None else ()
+        task = link.calls.get(isolation_scope_of(invocation) or "")
+        if task is not None:
+            path = (*task.path, task.call_id)
+        return link, path
+
+    def _place(self, invocation: InvocationContext, event: Event) -> tuple[Link, Path, Run]:
+        """Finds the place of an event, which ADK may hand over outside the task that made it."""
+        link, path = self._begin(invocation)
+        run = self._run(link, invocation, path)
+        task = link.calls.get(getattr(event, "isolation_scope", None) or "")
+        if task is not None:
+            return link, (*task.path, task.call_id), run
+        return link, run.paths.get(event.branch, path), run
+
+    def _link(self, invocation: InvocationContext) -> Link:
+        session = invocation.session
+        key = (session.app_name, session.user_id, session.id)
+        with self._mutex:
+            link = self._links.get(key)
+            if link is None:
+                link = self._links[key] = self._open_link(invocation)
+            return link
+
+    def _run(self, link: Link, invocation: InvocationContext, path: Path) -> Run:
+        run = link.runs.get(invocation.invocation_id)
+        if run is None:
+            run = link.runs[invocation.invocation_id] = Run(_agent_name(invocation), path)
+        return run
+
+    def _call(
+        self, link: Link, invocation: InvocationContext, path: Path, tool: BaseTool, context: ToolContext
+    ) -> Call:
+        call_id = context.function_call_id or ""
+        call = link.calls.get(call_id)
+        if call is None:
+            call = link.calls[call_id] = Call(
+                call_id, tool.name, _agent_name(invocation), path, invocation.invocation_id
+            )
+        return call
+
+    def _ended_call(self, tool: BaseTool, context: ToolContext) -> tuple[Link, Call]:
+        invocation = invocation_of(context)
+        link, path = self._begin(invocation)
+        call_id = context.function_call_id or ""
+        around = path[:-1] if path and path[-1] == call_id else path
+        call = self._call(link, invocation, around, tool, context)
+        call.ended = time.monotonic()
+        call.actions = context.actions
+        return link, call
+
+    def _tell_call(self, link: Link, run: Run, path: Path, event: Event, asked: types.FunctionCall) -> None:
+        call_id = asked.id or new_id()
+        link.calls[call_id] = Call(call_id, asked.name or "", event.author, path, event.invocation_id)
+        fields: dict[str, Any] = {"call_id": call_id, "tool": asked.name or "", "args": asked.args or {}}
+        turn = run.turns.get((event.author, event.branch))
+        if turn is not None:
+            fields["turn_id"] = turn
+        link.tell("tool_call", event.author, path, **fields)
+
+    def _tell_results(self, link: Link, path: Path, event: Event, responses: list[types.FunctionResponse]) -> None:
+        """Records the results of one turn's calls, each with the state that it changed itself."""
+        whole = _lasting(event.actions.state_delta)
+        told: dict[str, Any] = {}
+        for response in responses:
+            call = link.calls.get(response.id or "")
+            if call is None:
+                call = Call(response.id or "", response.name or "", event.author, path, event.invocation_id)
+                link.calls[call.call_id] = call
+            own = whole if len(responses) == 1 else _lasting(getattr(call.actions, "state_delta", None))
+            told.update(own)
+            call.ended = call.ended or time.monotonic()
+            link.tell_result(call, json_bytes(response.response or {}), state_delta=jsonable(own))
+        # ADK merges what parallel calls wrote; where that differs from the last one's word, the merged counts.
+        merged = {key: value for key, value in whole.items() if key not in told or told[key] != value}
+        self._tell_state(link, event.author, path, merged)
+
+    def _tell_state(self, link: Link, agent: str, path: Path, delta: dict[str, Any] | None) -> None:
+        lasting = _lasting(delta)
+        if lasting:
+            link.tell("state_change", agent, path, state_delta=lasting)
+
+    def _close_calls(self, link: Link, invocation: str, *, failed: bool) -> None:
+        """Writes down the results that the runtime left out, when a run is over.
+
+        After a failure that is what every call came to. After a run that ended well, a call without a result
+        is one that runs on (a long-running tool) and stays open.
+        """
+        for call in list(link.calls.values()):
+            if call.invocation == invocation and call.open and (failed or call.error is not None):
+                if call.error is None and call.returned is None:
+                    call.error = {
+                        "type": "Unfinished",
+                        "message": "the run failed before this call gave a result",
+                    }
+                link.tell_result(call, call.returned)
+
+    async def _tell_failure(self, link: Link, agent: str, path: Path, error: BaseException) -> None:
+        """Records a failure once, however many times it is reported on its way up."""
+        if getattr(error, _REPORTED, None) == (link.session, path):
+            return
+        with suppress(AttributeError):
+            setattr(error, _REPORTED, (link.session, path))
+        link.tell("run_failed", agent, path, error=describe_error(error))
+        try:
+            await link.outbox.flush()
+        except RehearsalError as refused:
+            log.warning("the failure of a run could not be recorded: %s", refused)
+
+    async def _complete_session(self, link: Link) -> None:
+        try:
+            await link.complete()
+        except ServerRefused as refused:
+            if refused.kind != "no_final_response":
+                raise
+            log.warning("the session stays open: %s", refused.detail)
+
+
+def _agent_name(invocation: InvocationContext) -> str:
+    return str(getattr(invocation.agent, "name", None) or invocation.session.app_name)
+
+
+def _callbacks(invocation: InvocationContext, kind: str) -> list[Any]:
+    return list(getattr(invocation.agent, f"canonical_{kind}_callbacks", None) or [])
+
+
+def _final_text(event: Event) -> str | None:
+    """Gives the text of a final response, also of one that a tool made of its arguments."""
+    if not event.is_final_response() or event.content is None:
+        return None
+    if event.get_function_calls() or event.get_function_responses():
+        return None
+    texts = [part.text for part in event.content.parts or [] if part.text and not part.thought]
+    return "".join(texts) if texts else None
+
+
+def _lasting(state: Any) -> dict[str, Any]:
+    """Leaves out the state that ADK does not keep either."""
+    entries = cast("dict[str, Any]", dict(state or {}))
+    return {key: value for key, value in entries.items() if not key.startswith("temp:")}
+
+
+def _normalised(result: Any) -> bytes:
+    return json_bytes(result if isinstance(result, dict) else {"result": result})

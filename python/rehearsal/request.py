@@ -1,0 +1,98 @@
+"""A model request as the server reads it, and its answer as ADK reads it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+
+from rehearsal.schema import any_schema_to_json_schema, declaration_parameters
+
+# ADK quotes descriptions that come from MCP servers for the model's sake; a person reads them as they were.
+_FENCE = re.compile(r"<<<(?:BEGIN|END)_UNTRUSTED_TOOL_DESCRIPTION>>>\n?")
+_TOLD_ELSEWHERE = {"http_options", "response_schema", "response_json_schema", "system_instruction", "tools"}
+
+
+def describe_request(request: LlmRequest) -> dict[str, Any]:
+    """Gives a model request in the server's form.
+
+    `http_options` stay behind: they may hold keys.
+    """
+    config = request.config
+    tools, others = describe_tools(config)
+    told: dict[str, Any] = {"contents": [describe_content(content) for content in request.contents]}
+    if request.model:
+        told["model"] = request.model
+    instruction = _instruction(cast("Any", config).system_instruction)
+    if instruction:
+        told["system_instruction"] = instruction
+    told["tools"] = tools
+    wanted = any_schema_to_json_schema(
+        config.response_json_schema if config.response_json_schema is not None else config.response_schema
+    )
+    if wanted is not None:
+        told["output_schema"] = wanted
+    rest = config.model_dump(exclude_none=True, exclude=_TOLD_ELSEWHERE)
+    if others:
+        rest["other_tools"] = others
+    if rest:
+        told["config"] = rest
+    return told
+
+
+def describe_content(content: types.Content) -> dict[str, Any]:
+    """Gives a content with the names and the nesting of google-genai, without what is not set."""
+    return content.model_dump(exclude_none=True)
+
+
+def describe_tools(config: types.GenerateContentConfig) -> tuple[list[dict[str, Any]], list[str]]:
+    """Gives the functions that can be called, and the names of the tools that are none (built-in search …)."""
+    functions: list[dict[str, Any]] = []
+    others: list[str] = []
+    for entry in cast("list[Any]", config.tools or []):
+        if not isinstance(entry, types.Tool):
+            others.append(str(getattr(entry, "name", None) or getattr(entry, "__name__", type(entry).__name__)))
+            continue
+        functions.extend(_function(declaration) for declaration in entry.function_declarations or [])
+        others.extend(name for name in entry.model_dump(exclude_none=True) if name != "function_declarations")
+    return functions, others
+
+
+def read_response(response: dict[str, Any]) -> LlmResponse:
+    """Makes ADK's response of a person's answer."""
+    content = types.Content.model_validate(response["content"])
+    if content.role is None:
+        content.role = "model"
+    # ADK takes a finished response without anything in it for a model's failure; a person may mean it.
+    finish = response.get("finish_reason") if _says_something(content) else None
+    return LlmResponse(content=content, finish_reason=types.FinishReason(finish) if finish is not None else None)
+
+
+def _function(declaration: types.FunctionDeclaration) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": declaration.name or "", "parameters": declaration_parameters(declaration)}
+    if declaration.description:
+        told["description"] = _FENCE.sub("", declaration.description).strip()
+    return told
+
+
+def _instruction(given: Any) -> str | None:
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, types.Content):
+        return "\n\n".join(part.text for part in given.parts or [] if part.text) or None
+    if isinstance(given, types.Part):
+        return given.text
+    if isinstance(given, list):
+        texts = (_instruction(entry) for entry in cast("list[Any]", given))
+        return "\n\n".join(text for text in texts if text) or None
+    return str(given)
+
+
+def _says_something(content: types.Content) -> bool:
+    return any(
+        (part.text or "").strip() if part.text is not None else part.model_dump(exclude_none=True)
+        for part in content.parts or []
+    )

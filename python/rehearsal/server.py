@@ -1,0 +1,118 @@
+"""The `rehearse` binary: where it is, and a server of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+import httpx
+
+from rehearsal.errors import SetupError
+
+BINARY_VARIABLE = "REHEARSAL_BIN"
+_NAME = "rehearse.exe" if os.name == "nt" else "rehearse"
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
+_START_SECONDS = 30.0
+_STOP_SECONDS = 5.0
+
+log = logging.getLogger("rehearsal")
+
+
+def find_binary() -> Path:
+    """Finds `rehearse`: `REHEARSAL_BIN`, the one that was installed with this package, else the one on PATH.
+
+    Raises:
+        SetupError: There is none.
+    """
+    named = os.environ.get(BINARY_VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise SetupError(f"{BINARY_VARIABLE} names {named}, which is not a file")
+        return Path(named)
+    for folder in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent)):
+        if folder and (candidate := Path(folder) / _NAME).is_file():
+            return candidate
+    on_path = shutil.which(_NAME)
+    if on_path is not None:
+        return Path(on_path)
+    raise SetupError(
+        "the `rehearse` binary was not found\n\n"
+        "hint: install the package as a wheel (pip install agent-rehearsal), put `rehearse` on PATH, "
+        f"or name it in {BINARY_VARIABLE}"
+    )
+
+
+async def is_reachable(url: str) -> bool:
+    """Tells whether a server answers at an address."""
+    try:
+        async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
+            return (await client.get(f"{url}/healthz")).is_success
+    except httpx.HTTPError:
+        return False
+
+
+class ServerProcess:
+    """A server that was started here and ends with whoever started it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, url: str, reading: asyncio.Task[None]) -> None:
+        self._process = process
+        self._reading = reading
+        self.url = url
+
+    @classmethod
+    async def start(cls, port: int) -> ServerProcess:
+        """Starts `rehearse serve` in the current folder and waits for its address.
+
+        Raises:
+            SetupError: It ended, or said nothing in time.
+        """
+        process = await asyncio.create_subprocess_exec(
+            str(find_binary()), "serve", "--port", str(port), stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        stdout = process.stdout
+        if stdout is None:
+            raise SetupError("the server's output cannot be read")
+        try:
+            url = await asyncio.wait_for(_address(stdout), _START_SECONDS)
+        except asyncio.TimeoutError:
+            process.kill()
+            raise SetupError(f"`rehearse serve` did not say its address within {_START_SECONDS:g} s") from None
+        if url is None:
+            code = await process.wait()
+            raise SetupError(
+                f"`rehearse serve --port {port}` ended with code {code} before it was ready\n\n"
+                "hint: its own message stands above; another program may use the port"
+            )
+        return cls(process, url, asyncio.create_task(_read_on(stdout)))
+
+    async def stop(self) -> None:
+        """Asks the server to end, and ends it when it does not."""
+        if self._process.returncode is None:
+            self._process.terminate()
+            try:
+                await asyncio.wait_for(self._process.wait(), _STOP_SECONDS)
+            except asyncio.TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+        self._reading.cancel()
+
+
+async def _address(stdout: asyncio.StreamReader) -> str | None:
+    async for line in stdout:
+        text = line.decode(errors="replace").rstrip()
+        log.info("%s", text)
+        if found := _ADDRESS.search(text):
+            return found.group()
+    return None
+
+
+async def _read_on(stdout: asyncio.StreamReader) -> None:
+    async for line in stdout:
+        log.info("%s", line.decode(errors="replace").rstrip())

@@ -1,0 +1,280 @@
+"""Agents offered to people: `AgentSimulator` runs them for real, and people play their model from a page."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.apps import App
+
+from rehearsal.address import DEFAULT_PORT, SERVER_VARIABLE, TOKEN_VARIABLE, Address, resolve_address
+from rehearsal.client import Client
+from rehearsal.describe import describe_agent
+from rehearsal.errors import RehearsalError, ServerRefused, SetupError
+from rehearsal.host import HostedAgent
+from rehearsal.server import ServerProcess, find_binary, is_reachable
+from rehearsal.values import json_bytes, new_id
+
+_POLL_SECONDS = 25.0
+_LIFE_SECONDS = 15.0
+_FAREWELL_SECONDS = 3.0
+
+log = logging.getLogger("rehearsal")
+
+
+@dataclass(frozen=True)
+class SimulatedAgentConfig:
+    """An agent to simulate.
+
+    Args:
+        name: What people call it.
+        agent: The agent, or an App with the agent and its plugins.
+        eval_set_path: The EvalSet file that completed sessions are exported to; relative to the folder in
+            which the simulator is made.
+    """
+
+    name: str
+    agent: BaseAgent | App
+    eval_set_path: str | os.PathLike[str]
+
+
+class AgentSimulator:
+    """Offers agents to a Rehearsal server and runs them when people want them to run.
+
+    Tools, callbacks, sub-agents and state are the agents' own; only the model is played by a person. Without
+    an address the server on `port` is used, and started when there is none.
+
+    Args:
+        agents: The agents to offer.
+        port: The port of this machine's server.
+        server: The address of a server elsewhere, or several addresses of the same one.
+        token: The server's token; found as `RehearsalPlugin` finds it when not given.
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[SimulatedAgentConfig],
+        *,
+        port: int = DEFAULT_PORT,
+        server: str | Sequence[str] | None = None,
+        token: str | None = None,
+    ) -> None:
+        names = [config.name for config in agents]
+        if not names:
+            raise SetupError("an AgentSimulator needs at least one agent")
+        if not all(name.strip() for name in names):
+            raise SetupError("an agent needs a name that is not empty")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise SetupError(f"two agents are called {twice[0]!r}: people choose them by name")
+        self._configs = list(agents)
+        self._eval_sets = {config.name: Path.cwd() / Path(config.eval_set_path) for config in agents}
+        self._port = port
+        self._server = server if server is not None else os.environ.get(SERVER_VARIABLE) or None
+        self._token = token
+        self._host = new_id()
+        self._stop = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._url: str | None = None
+
+    @property
+    def url(self) -> str | None:
+        """The server's address, once the simulator runs."""
+        return self._url
+
+    def run(self) -> None:
+        """Runs until it is interrupted."""
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(self.run_async())
+
+    def stop(self) -> None:
+        """Ends `run_async` as an interrupt would, from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def run_async(self) -> None:
+        """Offers the agents until it is stopped by SIGINT, SIGTERM, `stop` or cancellation."""
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        async with contextlib.AsyncExitStack() as stack:
+            stack.enter_context(_signals(self._loop, self._stop))
+            address = await self._find_server(stack)
+            self._url = address.urls[0]
+            hosting = _Hosting(self._host, Client(address), self._configs, self._eval_sets)
+            stack.push_async_callback(hosting.close)
+            await hosting.register()
+            log.warning("%s at %s, waiting to be played", ", ".join(c.name for c in self._configs), self._url)
+            await _first(hosting.work(), hosting.live(), self._stop.wait())
+
+    async def _find_server(self, stack: contextlib.AsyncExitStack) -> Address:
+        if self._server is not None:
+            return resolve_address(self._server, self._token)
+        near = f"http://127.0.0.1:{self._port}"
+        if self._port and await is_reachable(near):
+            return resolve_address(near, self._token)
+        started = await ServerProcess.start(self._port)
+        stack.push_async_callback(started.stop)
+        return resolve_address(started.url, self._token)
+
+
+class _Hosting:
+    """The work of a host while it runs."""
+
+    def __init__(
+        self, host: str, client: Client, configs: Sequence[SimulatedAgentConfig], eval_sets: dict[str, Path]
+    ) -> None:
+        self._host = host
+        self._client = client
+        self._agents = {config.name: HostedAgent(config.name, config.agent, client) for config in configs}
+        self._eval_sets = eval_sets
+        self._sessions: dict[str, HostedAgent] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._offer: bytes | None = None
+
+    async def register(self) -> None:
+        """Tells the server what can be run here; again, that it still can."""
+        if self._offer is None:
+            # In a task of its own: an MCP toolset cancels the task that opened its session when it is closed.
+            self._offer = await asyncio.create_task(self._describe())
+        await self._client.send("PUT", f"/v1/hosts/{self._host}", body=self._offer)
+
+    async def _describe(self) -> bytes:
+        agents = [await describe_agent(each.name, each.agent, each.runner) for each in self._agents.values()]
+        return json_bytes({"name": ", ".join(self._agents), "agents": agents})
+
+    async def live(self) -> None:
+        """Gives signs of life, which also make a restarted server know this host again."""
+        while True:
+            await asyncio.sleep(_LIFE_SECONDS)
+            await self.register()
+
+    async def work(self) -> None:
+        """Takes work and does it, each piece in a task of its own."""
+        while True:
+            try:
+                answer = await self._client.send("GET", f"/v1/hosts/{self._host}/work", wait=_POLL_SECONDS)
+            except ServerRefused as refused:
+                if refused.status != 404:
+                    raise
+                await self.register()
+                continue
+            if answer.status_code == 204:
+                continue
+            work: dict[str, Any] = answer.json()
+            work_id = str(work["id"])
+            # The same work may be handed out again by a server that was restarted in between.
+            if work_id not in self._tasks:
+                self._tasks[work_id] = asyncio.create_task(self._do(work_id, work))
+
+    async def _do(self, work_id: str, work: dict[str, Any]) -> None:
+        try:
+            outcome: dict[str, Any] = {"done": await self._done(work)}
+        except Exception as problem:
+            log.warning("%s of session %s failed: %s", work.get("kind"), work.get("session"), problem)
+            outcome = {"failed": f"{type(problem).__name__}: {problem}"}
+        try:
+            await self._client.send("POST", f"/v1/hosts/{self._host}/work/{work_id}", body=json_bytes(outcome))
+        except RehearsalError as refused:
+            log.warning("the outcome of %s was not taken: %s", work.get("kind"), refused)
+
+    async def _done(self, work: dict[str, Any]) -> dict[str, Any]:
+        kind, session = work["kind"], str(work["session"])
+        if kind == "run":
+            agent = self._agents.get(str(work["agent"]))
+            if agent is None:
+                raise RehearsalError(f"no agent is called {work['agent']!r} here; there is {', '.join(self._agents)}")
+            self._sessions[session] = agent
+            await agent.run(session, work["content"], work.get("state"))
+            return {}
+        if kind == "cancel":
+            return self._cancel(session, str(work["call_id"]))
+        if kind == "export":
+            return await self._export(session, work.get("agent"))
+        raise RehearsalError(f"this host does not know the work {kind!r}; a newer version of it may")
+
+    def _cancel(self, session: str, call_id: str) -> dict[str, Any]:
+        agent = self._sessions.get(session)
+        if agent is None or not agent.plugin.cancel(session, call_id):
+            raise RehearsalError(f"the call {call_id} is not running here")
+        return {}
+
+    async def _export(self, session: str, agent: Any) -> dict[str, Any]:
+        """Writes a session into its agent's EvalSet file; the file is the host's own, never a request's."""
+        played = self._sessions.get(session)
+        name = played.name if played is not None else str(agent) if agent is not None else await self._agent(session)
+        path = self._eval_sets.get(name)
+        if path is None:
+            raise RehearsalError(f"no agent is called {name!r} here; there is {', '.join(self._agents)}")
+        environment = {**os.environ}
+        if self._client.token is not None:
+            environment[TOKEN_VARIABLE] = self._client.token
+        process = await asyncio.create_subprocess_exec(
+            str(find_binary()), "export", session, "--evalset", str(path), "--server", self._client.url,
+            "--format", "json", env=environment, stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        stdout, stderr = await process.communicate()
+        if process.returncode != 0:
+            raise RehearsalError(stderr.decode(errors="replace").strip() or f"export ended with {process.returncode}")
+        told: dict[str, Any] = json.loads(stdout)
+        return {"path": told.get("path", str(path)), "eval_id": told["eval_id"]}
+
+    async def _agent(self, session: str) -> str:
+        answer = await self._client.send("GET", f"/v1/sessions/{session}")
+        return str(answer.json().get("agent"))
+
+    async def close(self) -> None:
+        """Ends what runs and says goodbye, to a server that may be gone itself."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        farewell = [
+            asyncio.ensure_future(self._client.try_once("DELETE", f"/v1/hosts/{self._host}")),
+            *(asyncio.ensure_future(agent.close()) for agent in self._agents.values()),
+        ]
+        await asyncio.wait(farewell, timeout=_FAREWELL_SECONDS)
+        for each in farewell:
+            if not each.done():
+                each.cancel()
+            elif not each.cancelled() and (problem := each.exception()) is not None:
+                log.info("while closing: %s", problem)
+        await self._client.close()
+
+
+async def _first(*awaitables: Any) -> None:
+    """Waits for the first of several to end, raises what it raised, and ends the others."""
+    tasks = [asyncio.ensure_future(each) for each in awaitables]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _signals(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Any:
+    """Takes SIGINT and SIGTERM as the wish to end, where signals can be taken."""
+    taken: list[signal.Signals] = []
+    for each in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(each, stop.set)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue  # not the main thread, or not a system with signals
+        taken.append(each)
+    try:
+        yield
+    finally:
+        for each in taken:
+            loop.remove_signal_handler(each)
