@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use crate::child;
 use crate::failure::Failure;
 use crate::workspace::Workspace;
+use crate::{child, setup};
 
 /// Run one of the benchmarks, in release mode.
 #[derive(Debug, Args)]
@@ -25,6 +25,8 @@ enum Bench {
     Engine,
     /// The `rehearse` command: how fast it starts, and what conversations cost beside a bare client
     Run,
+    /// The server: durable appends, answers to many waiting agents and their memory, beside the published server
+    Server,
 }
 
 impl Bench {
@@ -33,6 +35,7 @@ impl Bench {
         match self {
             Self::Engine => ("rehearsal", "engine"),
             Self::Run => ("rehearsal-cli", "run"),
+            Self::Server => ("rehearsal-server", "server"),
         }
     }
 }
@@ -43,6 +46,11 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> Result<ExitCode, F
     cargo.current_dir(&workspace.root);
     let (package, target) = args.bench.target();
     cargo.args(["bench", "--locked", "--package", package, "--bench", target, "--"]);
+    if matches!(args.bench, Bench::Server) {
+        // The published server's figures stand beside ours.
+        setup::install_published(workspace)?;
+        cargo.env("REHEARSAL_PUBLISHED_PYTHON", setup::PUBLISHED.program(workspace, "python"));
+    }
     let status = child::run(cargo.args(&args.args))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))

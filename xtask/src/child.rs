@@ -1,14 +1,18 @@
 //! Running other programs.
 
 use std::env;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::failure::Failure;
 
 /// The cargo that runs this chore.
 pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    outside_cargo(Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())))
+}
+
+/// The program as a person would start it, for those that call cargo in turn.
+pub(crate) fn outside_cargo(mut command: Command) -> Command {
     // `cargo run` describes xtask to its child through these. Handed on, they would differ from what a
     // person's own cargo sees, and build scripts that watch them would run again each time the two take turns.
     for (name, _) in env::vars_os() {
@@ -50,6 +54,21 @@ pub(crate) fn tee(command: &mut Command, mut line: impl FnMut(&str)) -> Result<E
         }
     }
     child.wait().map_err(lost)
+}
+
+/// Runs a program to its end and returns all it wrote, stdout and stderr in the order they came.
+pub(crate) fn capture(command: &mut Command) -> Result<(ExitStatus, String), Failure> {
+    let lost = |error: io::Error| Failure::new(format!("lost the output of a child process: {error}"));
+    let (mut from, to) = io::pipe().map_err(lost)?;
+    command.stdin(Stdio::null()).stdout(to.try_clone().map_err(lost)?).stderr(to);
+    let spawned = command.spawn();
+    // The command keeps our ends of the pipe, and as long as they are open the output has no end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = spawned.map_err(|error| cannot_start(command, &error))?;
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).map_err(lost)?;
+    let status = child.wait().map_err(lost)?;
+    Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// The command as a person would type it.

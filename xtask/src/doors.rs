@@ -56,11 +56,12 @@ const PROGRAMS: &[&str] = &["rehearsal-cli", "xtask"];
 
 /// Libraries from outside that belong to certain rooms, and what that keeps true.
 const RESERVED: &[(&str, &[&str], &str)] = &[
-    ("sqlx", &["rehearsal-store"], "only the store opens a database"),
+    ("rusqlite", &["rehearsal-store"], "only the store opens a database"),
+    ("tokio-postgres", &["rehearsal-store"], "only the store opens a database"),
     (
         "reqwest",
-        &["rehearsal-models", "rehearsal-scenario", "rehearsal-server"],
-        "only rooms that call out to others open a socket",
+        &["rehearsal-models", "rehearsal-scenario", "rehearsal-server", "rehearsal-cli"],
+        "only rooms that call out to others (models, agents, servers) open a socket",
     ),
 ];
 
@@ -248,7 +249,7 @@ mod tests {
              rehearsal-metrics: rehearsal-core
              rehearsal-sim: rehearsal-agent, rehearsal-metrics, rehearsal-core
              rehearsal-models: rehearsal-agent, rehearsal-core, reqwest
-             rehearsal-store: rehearsal-core, sqlx
+             rehearsal-store: rehearsal-core, rusqlite
              rehearsal-cli: rehearsal-server, rehearsal-web, rehearsal-metrics
              rehearsal: rehearsal-scenario, rehearsal-store, rehearsal-core
              rehearsal-testkit: rehearsal, rehearsal-server, rehearsal-core
@@ -299,11 +300,11 @@ mod tests {
     #[test]
     fn libraries_stay_in_the_rooms_they_belong_to() {
         check_graph(
-            "rehearsal-sim: sqlx, reqwest
+            "rehearsal-sim: rusqlite, reqwest
              rehearsal-core: tokio, reqwest, async-trait
              rehearsal-metrics: rehearsal-agent, tokio",
             &[
-                "rehearsal-sim -> sqlx",
+                "rehearsal-sim -> rusqlite",
                 "rehearsal-sim -> reqwest",
                 "rehearsal-core -> tokio",
                 "rehearsal-core -> reqwest",

@@ -8,6 +8,8 @@ mod bench;
 mod child;
 mod doors;
 mod failure;
+mod kept;
+mod postgres;
 mod setup;
 mod test;
 mod workspace;
@@ -32,11 +34,13 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Install what the tests need: the oracle packages for Python and JavaScript.
+    /// Install what the tests need: packages for Python and JavaScript, and `PostgreSQL`.
     ///
-    /// Quick when all is there. The Python packages go into `oracle/venv` below cargo's target directory, at
-    /// the versions of `oracle/python/requirements.txt`; the JavaScript packages into `oracle/js/node_modules`,
-    /// at the versions of `oracle/js/package-lock.json`.
+    /// Quick when all is there. The Python packages go into environments below cargo's target directory: those of
+    /// the oracles into `oracle/venv`, at the versions of `oracle/python/requirements.txt`; the Google ADK, newest and
+    /// oldest, and the published plugin into `python/`, at the versions of `python/requirements/`. The JavaScript
+    /// packages go into `oracle/js/node_modules`, at the versions of `oracle/js/package-lock.json`. `PostgreSQL` is
+    /// installed only where there is none, only on Debian and its kin, and only by root.
     ///
     /// Needs `python3` (3.11 or newer, with venv), `node` and `npm`.
     Setup,

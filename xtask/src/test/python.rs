@@ -1,0 +1,74 @@
+//! The steps that run Python: the package, and the plugin that others published.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::counts::Counts;
+use super::lanes::{self, Job};
+use super::stage::Stage;
+use crate::failure::Failure;
+use crate::setup::{ADK, ADK_OLDEST, Environment, PUBLISHED};
+
+/// Python beside the package: the tests that speak to us through other people's software.
+const TESTS: &str = "tests";
+
+/// Format, lints, types, and the tests with the newest and the oldest Google ADK.
+pub(super) fn package(stage: &Stage<'_>) -> Result<Counts, Failure> {
+    let folder = stage.folder("python", "pyproject.toml")?;
+    stage.folder("python", "tests")?;
+    stage.binary()?;
+    let root = &stage.workspace.root;
+
+    let ruff = |args: &[&str]| {
+        let mut ruff = stage.program(&ADK, "ruff");
+        ruff.current_dir(&folder).args(args).args(["--no-cache", "--quiet", "."]);
+        ruff
+    };
+    // Python beside the package keeps to the package's rules.
+    let beside = |args: &[&str]| {
+        let mut ruff = stage.program(&ADK, "ruff");
+        ruff.current_dir(root).args(args).args(["--no-cache", "--quiet", "--config"]);
+        ruff.arg(folder.join("pyproject.toml")).arg(TESTS);
+        ruff
+    };
+    let mut pyright = stage.program(&ADK, "pyright");
+    pyright.current_dir(&folder).arg("--pythonpath").arg(ADK.program(stage.workspace, "python"));
+
+    let mut counts = lanes::run(vec![
+        vec![
+            Job::check("ruff format", ruff(&["format", "--check"])),
+            Job::check("ruff check", ruff(&["check"])),
+            Job::check("ruff format, tests beside the package", beside(&["format", "--check"])),
+            Job::check("ruff check, tests beside the package", beside(&["check"])),
+            Job::check("pyright", pyright),
+        ],
+        vec![Job::pytest("pytest, google-adk 1.21", pytest(stage, &ADK_OLDEST, &folder))],
+    ])?;
+    // Its tests of faults keep many processes busy, and wait for each of them only so long.
+    let newest = Job::pytest("pytest, google-adk 2", pytest(stage, &ADK, &folder));
+    counts.add(lanes::run(vec![vec![newest]])?);
+    Ok(counts)
+}
+
+/// The published plugin, unmodified, against our server.
+pub(super) fn published(stage: &Stage<'_>) -> Result<Counts, Failure> {
+    let folder = stage.folder("tests/published", "test_published_plugin.py")?;
+    stage.binary()?;
+    lanes::run(vec![vec![Job::pytest("pytest, published plugin 0.1.22", pytest(stage, &PUBLISHED, &folder))]])
+}
+
+fn pytest(stage: &Stage<'_>, environment: &Environment, folder: &Path) -> Command {
+    let mut pytest = stage.program(environment, "python");
+    stage.equip(&mut pytest);
+    pytest.current_dir(folder).args([
+        "-m",
+        "pytest",
+        "--color=no",
+        "--durations=5",
+        "-p",
+        "no:cacheprovider",
+    ]);
+    // A test that waits for ever shows where, and ends the run.
+    pytest.args(["-o", "faulthandler_timeout=900", "-o", "faulthandler_exit_on_timeout=true"]);
+    pytest
+}
