@@ -1,0 +1,104 @@
+import { type ReactNode, useEffect, useRef } from "react";
+import { Link, Route, Switch, useLocation } from "wouter";
+import { useConnection, useOpenCues } from "./api/queries";
+import { Home } from "./rooms/home/Home";
+import { Runs } from "./rooms/runs/Runs";
+import { SessionRoom } from "./rooms/session/SessionRoom";
+import { Start } from "./rooms/start/Start";
+import { Icon } from "./ui/Icon";
+
+export function App() {
+  return (
+    <div className="shell">
+      <a className="skip button" href="#main">
+        Skip to the content
+      </a>
+      <Masthead />
+      <ConnectionBar />
+      <Main>
+        <Switch>
+          <Route path="/">
+            <Home />
+          </Route>
+          <Route path="/start">
+            <Start />
+          </Route>
+          <Route path="/sessions/:id">{({ id }) => <SessionRoom key={id} id={id} />}</Route>
+          <Route path="/runs/*?">
+            <Runs />
+          </Route>
+          <Route>
+            <h1>There is nothing here</h1>
+            <p>
+              Nothing has this address. <Link href="/">Go to the beginning</Link>.
+            </p>
+          </Route>
+        </Switch>
+      </Main>
+    </div>
+  );
+}
+
+function Masthead() {
+  const [path] = useLocation();
+  const waiting = useOpenCues().data?.cues.filter((cue) => cue.status === "open").length ?? 0;
+  const room = (href: string, label: ReactNode, is: boolean) => (
+    <li>
+      <Link href={href} aria-current={is ? "page" : undefined}>
+        {label}
+      </Link>
+    </li>
+  );
+  return (
+    <header className="masthead">
+      <Link href="/" className="brand">
+        <img src="/icon.svg" alt="" />
+        Rehearsal
+      </Link>
+      <nav aria-label="Rooms">
+        <ul>
+          {room("/", waiting > 0 ? `Sessions (${waiting} waiting)` : "Sessions", path === "/" || path.startsWith("/sessions"))}
+          {room("/runs", "Runs", path.startsWith("/runs"))}
+        </ul>
+      </nav>
+      <div className="end">
+        <Link href="/start" className="button primary small">
+          <Icon name="play" />
+          New session
+        </Link>
+      </div>
+    </header>
+  );
+}
+
+/** Moves the focus to the new room when the address changes, as a browser does for a new page. */
+function Main({ children }: { children: ReactNode }) {
+  const [path] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const before = useRef(path);
+  useEffect(() => {
+    if (before.current === path) return;
+    before.current = path;
+    if (!main.current?.contains(document.activeElement)) main.current?.focus();
+    window.scrollTo(0, 0);
+  }, [path]);
+  return (
+    <main id="main" ref={main} tabIndex={-1}>
+      {children}
+    </main>
+  );
+}
+
+function ConnectionBar() {
+  const connection = useConnection();
+  return (
+    <div role="status">
+      {connection === "lost" && (
+        <div className="connection">
+          <Icon name="error" />
+          Connection lost. Trying again; what you typed is kept.
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,120 @@
+/**
+ * What changes, as it changes: one stream of `/v1/changes` for all tabs of this browser.
+ *
+ * Browsers open at most six connections to a server without TLS, so the tabs share one. Whoever holds the lock reads
+ * the stream and tells the others. A change only says where to look; what changed is read from the server.
+ */
+
+export type Change = { session: string } | "everything";
+export type Connection = "connecting" | "open" | "lost";
+
+type Told = { change: Change } | { connection: Connection } | { hello: true };
+
+const LOCK = "rehearsal-changes";
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 3000;
+
+export class Live {
+  private readonly changeListeners = new Set<(change: Change) => void>();
+  private readonly connectionListeners = new Set<() => void>();
+  private readonly channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(LOCK);
+  private readonly ended = new AbortController();
+  private state: Connection = "connecting";
+  private leads = false;
+
+  start(): void {
+    if (this.channel) {
+      this.channel.onmessage = (event: MessageEvent<Told>) => this.hear(event.data);
+      this.channel.postMessage({ hello: true } satisfies Told);
+    }
+    const { signal } = this.ended;
+    // Without TLS on another machine there are no locks; then each tab has a stream of its own.
+    if (!this.channel || !("locks" in navigator)) void this.read(signal);
+    else {
+      navigator.locks.request(LOCK, { signal }, () => this.read(signal)).catch(() => undefined);
+    }
+  }
+
+  stop(): void {
+    this.ended.abort();
+    this.channel?.close();
+  }
+
+  onChange(listener: (change: Change) => void): () => void {
+    this.changeListeners.add(listener);
+    return () => this.changeListeners.delete(listener);
+  }
+
+  readonly onConnection = (listener: () => void): (() => void) => {
+    this.connectionListeners.add(listener);
+    return () => this.connectionListeners.delete(listener);
+  };
+
+  readonly connection = (): Connection => this.state;
+
+  private hear(told: Told): void {
+    if ("change" in told) this.pass(told.change);
+    else if ("connection" in told) this.stand(told.connection);
+    else if (this.leads) this.tell({ connection: this.state });
+  }
+
+  private tell(told: Told): void {
+    if (!this.ended.signal.aborted) this.channel?.postMessage(told);
+  }
+
+  private pass(change: Change): void {
+    for (const listener of this.changeListeners) listener(change);
+  }
+
+  private stand(state: Connection): void {
+    if (this.state === state) return;
+    this.state = state;
+    for (const listener of this.connectionListeners) listener();
+    // Whatever happened meanwhile was told to nobody here.
+    if (state === "open") this.pass("everything");
+  }
+
+  private lead(state: Connection): void {
+    this.stand(state);
+    this.tell({ connection: state });
+  }
+
+  /** Reads the stream until this tab goes, again whenever it breaks. */
+  private async read(signal: AbortSignal): Promise<void> {
+    this.leads = true;
+    let pause = FIRST_PAUSE_MS;
+    while (!signal.aborted) {
+      const opened = await this.readOnce(signal);
+      if (signal.aborted) return;
+      pause = opened ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS);
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+
+  /** Reads one stream to its end; says whether it was ever open. */
+  private readOnce(signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const source = new EventSource("/v1/changes");
+      let opened = false;
+      const end = () => {
+        source.close();
+        if (!signal.aborted) this.lead("lost");
+        resolve(opened);
+      };
+      signal.addEventListener("abort", end, { once: true });
+      source.onopen = () => {
+        opened = true;
+        this.lead("open");
+      };
+      source.onerror = end;
+      const pass = (change: Change) => {
+        this.pass(change);
+        this.tell({ change });
+      };
+      source.addEventListener("session", (event) => pass(JSON.parse(event.data) as { session: string }));
+      source.addEventListener("everything", () => pass("everything"));
+    });
+  }
+}
+
+export const live = new Live();

@@ -1,0 +1,120 @@
+/** What rooms read: cached, and read again when the server says that something changed. */
+
+import { QueryClient, useQuery } from "@tanstack/react-query";
+import { useSyncExternalStore } from "react";
+import { type Agent, type Cue, get, Problem, type Run, type Runs, type Session, type Sessions } from "./client";
+import { type Change, type Connection, live } from "./live";
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      // A "no" is an answer; only silence is worth another try.
+      retry: (count, error) => !(error instanceof Problem) && count < 5,
+      retryDelay: (count) => Math.min(200 * 2 ** count, 2000),
+      networkMode: "always",
+    },
+    mutations: { networkMode: "always" },
+  },
+});
+
+/** Lists are read again at most so often while much happens at once. */
+const LIST_PAUSE_MS = 150;
+
+/** Reads again what a change may have touched. */
+export function followChanges(): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const lists = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void queries.invalidateQueries({ queryKey: ["cues"] });
+      void queries.invalidateQueries({ queryKey: ["sessions"] });
+      void queries.invalidateQueries({ queryKey: ["runs"] });
+    }, LIST_PAUSE_MS);
+  };
+  const stop = live.onChange((change: Change) => {
+    if (change === "everything") void queries.invalidateQueries();
+    else {
+      void queries.invalidateQueries({ queryKey: ["session", change.session] });
+      lists();
+    }
+  });
+  return () => {
+    stop();
+    clearTimeout(timer);
+  };
+}
+
+export const useConnection = (): Connection => useSyncExternalStore(live.onConnection, live.connection);
+
+export const useSession = (id: string) =>
+  useQuery({
+    queryKey: ["session", id],
+    queryFn: ({ signal }) => get<Session>(`/v1/sessions/${id}`, signal),
+  });
+
+export const useOpenCues = () =>
+  useQuery({
+    queryKey: ["cues"],
+    queryFn: ({ signal }) => get<{ cues: Cue[] }>("/v1/cues?limit=200", signal),
+  });
+
+/** A session's cues that wait, the head first. */
+export const useSessionCues = (session: string) =>
+  useQuery({
+    queryKey: ["session", session, "cues"],
+    queryFn: ({ signal }) => get<{ cues: Cue[] }>(`/v1/cues?session=${session}`, signal),
+  });
+
+/** One cue with what is needed to decide. */
+export const useCue = (session: string, id: string | null | undefined) =>
+  useQuery({
+    queryKey: ["session", session, "cue", id],
+    queryFn: ({ signal }) => get<Cue>(`/v1/cues/${encodeURIComponent(id ?? "")}`, signal),
+    enabled: Boolean(id),
+  });
+
+export interface SessionFilter {
+  status?: string;
+  q?: string;
+  agent?: string;
+  run?: string;
+  pageSize?: number;
+  pageToken?: string;
+}
+
+export const useSessions = (filter: SessionFilter) => {
+  const params = new URLSearchParams();
+  if (filter.status) params.set("status", filter.status);
+  if (filter.q) params.set("q", filter.q);
+  if (filter.agent) params.set("agent", filter.agent);
+  if (filter.run) params.set("run", filter.run);
+  if (filter.pageToken) params.set("page_token", filter.pageToken);
+  params.set("page_size", String(filter.pageSize ?? 25));
+  return useQuery({
+    queryKey: ["sessions", params.toString()],
+    queryFn: ({ signal }) => get<Sessions>(`/v1/sessions?${params}`, signal),
+    placeholderData: (before) => before,
+  });
+};
+
+/** Agents that hosts can run. Hosts come and go without a word, so they are asked for now and then. */
+export const useAgents = () =>
+  useQuery({
+    queryKey: ["agents"],
+    queryFn: ({ signal }) => get<{ agents: Agent[] }>("/v1/agents", signal),
+    refetchInterval: 3_000,
+  });
+
+export const useRuns = () =>
+  useQuery({
+    queryKey: ["runs"],
+    queryFn: ({ signal }) => get<Runs>("/v1/runs?page_size=200", signal),
+    refetchInterval: 5_000,
+  });
+
+export const useRun = (id: string) =>
+  useQuery({
+    queryKey: ["runs", id],
+    queryFn: ({ signal }) => get<Run>(`/v1/runs/${encodeURIComponent(id)}`, signal),
+  });
