@@ -15,6 +15,7 @@ use crate::watch::{Seat, Topic, Watch};
 
 mod answer;
 mod cues;
+mod export;
 mod hosts;
 mod observe;
 mod pen;
@@ -26,11 +27,12 @@ mod view;
 
 pub use answer::{Answered, NewAnswer};
 pub use cues::{CueView, SessionCues};
+pub use export::Exported;
 pub use hosts::{AgentView, NewAgent, NewHost, WorkView};
 pub use observe::{Observation, Observed, Recorded, ToolFailure};
 pub use query::QueryRequest;
 pub use sessions::{NewSessionRequest, SessionChange};
-pub use turns::{AskedModel, Submitted, TurnAnswer, TurnRequest, TurnResponse};
+pub use turns::{AskedModel, Submitted, TurnAnswer, TurnRequest, TurnResponse, TurnView};
 pub use view::{RunningCall, SessionState, SessionView};
 
 pub(crate) use pen::Pen;

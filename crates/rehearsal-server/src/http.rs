@@ -18,6 +18,7 @@ mod door;
 mod events;
 mod extract;
 mod operations;
+mod page;
 mod reply;
 mod runs;
 mod sessions;
@@ -79,7 +80,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(events::show))
         .routes(routes!(events::stream))
         .routes(routes!(events::changes))
-        .routes(routes!(turns::submit))
+        .routes(routes!(turns::submit, turns::show))
         .routes(routes!(turns::response))
         .routes(routes!(cues::list))
         .routes(routes!(cues::show))
@@ -114,8 +115,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let text: Arc<str> = serde_json::to_string_pretty(&openapi()).unwrap_or_default().into();
     router
         .route("/openapi.json", get(move || std::future::ready(reply::json_text(&text))))
-        .route("/", get(operations::welcome))
-        .fallback(reply::no_such_call)
+        .fallback_service(get(page::serve).fallback(reply::no_such_call))
         .method_not_allowed_fallback(reply::no_such_method)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(app)

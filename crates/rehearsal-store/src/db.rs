@@ -147,6 +147,8 @@ pub(crate) trait Db: Send {
     const LOCK_UPLOAD: &'static str;
     /// The oldest piece of work for a host that nobody takes at the same time.
     const OLDEST_WORK: &'static str;
+    /// What a run came to in short: `{"summary": …}`, or nothing while it has no result.
+    const RUN_SUMMARY: &'static str;
     /// The function that finds a text in another.
     const FIND: &'static str;
 

@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 use crate::db::Engine;
 use crate::ops::{
     AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, FindCue, FindCues, FindEvent,
-    FindEvents, FindHosts, FindOld, FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload,
+    FindDoneWork, FindEvents, FindHosts, FindOld, FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload,
     FindWork, FinishWork, HasWork, PutChunk, PutHost, PutRun, Ready, RemoveOld, TakeWork, TouchCues,
     WriteSession,
 };
@@ -104,6 +104,10 @@ impl<E: Engine> Store for Kept<E> {
 
     async fn work(&self, id: &str) -> Result<Option<Work>, StoreError> {
         self.0.look(FindWork(id.to_owned())).await
+    }
+
+    async fn done_work(&self, session: &SessionId, kind: &str) -> Result<Option<Work>, StoreError> {
+        self.0.look(FindDoneWork { session: session.clone(), kind: kind.to_owned() }).await
     }
 
     async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError> {

@@ -12,7 +12,7 @@ mod write;
 pub(crate) use cue::{AbandonCues, FindCue, FindCues, TouchCues};
 pub(crate) use event::{FindEvent, FindEvents, FindTurn};
 pub(crate) use gc::{FindOld, RemoveOld};
-pub(crate) use host::{DeleteHost, FindHosts, FindWork, FinishWork, HasWork, PutHost, TakeWork};
+pub(crate) use host::{DeleteHost, FindDoneWork, FindHosts, FindWork, FinishWork, HasWork, PutHost, TakeWork};
 pub(crate) use run::{DeleteRun, FindRun, FindRuns, PutRun};
 pub(crate) use session::{DeleteSession, FindSession, FindSessions, Ready};
 pub(crate) use upload::{DeleteUpload, FindUpload, PutChunk};

@@ -87,13 +87,16 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// One piece of work.
     async fn work(&self, id: &str) -> Result<Option<Work>, StoreError>;
 
+    /// The last piece of work of a kind that was done for a session.
+    async fn done_work(&self, session: &SessionId, kind: &str) -> Result<Option<Work>, StoreError>;
+
     /// Keeps a run, or its newer self.
     async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError>;
 
     /// One run.
     async fn run(&self, id: &str) -> Result<Option<RunRecord>, StoreError>;
 
-    /// Runs, without their results.
+    /// Runs; of their results only the summary.
     async fn runs(&self, query: &RunQuery) -> Result<Page<RunRecord>, StoreError>;
 
     /// Removes a run with its sessions.

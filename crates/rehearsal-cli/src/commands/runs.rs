@@ -70,11 +70,7 @@ pub(crate) fn run(args: &RunsArgs) -> ExitCode {
 async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), String> {
     let failed = |error: rehearsal_store::StoreError| error.to_string();
     let page = store.runs(&RunQuery { limit: args.limit, page_token: None }).await.map_err(failed)?;
-    let mut runs = Vec::new();
-    for run in page.items {
-        // Lists come without results.
-        runs.push(store.run(&run.id).await.map_err(failed)?.unwrap_or(run));
-    }
+    let runs = page.items;
     if args.json {
         let runs: Vec<Value> = runs.iter().map(described).collect();
         output::data(&format!("{:#}", Value::Array(runs)));

@@ -17,8 +17,6 @@ use crate::watch::Topic;
 
 /// A host that was not seen for so long is offline.
 const ALIVE_MS: i64 = 60_000;
-/// How long an export may take.
-const EXPORT_LIMIT: Duration = Duration::from_mins(1);
 
 /// A host and the agents it can run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -236,70 +234,10 @@ impl Desk {
         })
         .await
     }
-
-    /// Asks the host of a session to write its golden trace into the agent's `EvalSet` file, and waits for it.
-    ///
-    /// # Errors
-    /// The session cannot be exported, or its host cannot.
-    pub async fn export(&self, session: &SessionId) -> Result<Value, Problem> {
-        let ledger = self.ledger(session).await?;
-        rehearsal_adk::GoldenTrace::from_ledger(&ledger, &rehearsal_adk::TraceOptions::default())?;
-        let id = fresh();
-        let mut host = String::new();
-        let hosts = self.store.hosts().await?;
-        let now = self.now_ms();
-        let alive = |id: &str| hosts.iter().any(|host| host.id == id && is_alive(host, now));
-        self.change(session, |pen| {
-            let Some(found) = pen.record().meta.get("host").and_then(Value::as_str) else {
-                let detail = format!(
-                    "no host plays this session, so no file is known for it; write one with \
-                     `rehearse export {session} --evalset FILE`"
-                );
-                return Err(Problem::conflict("no_host", detail));
-            };
-            if !alive(found) {
-                let detail = format!(
-                    "the host that plays this session is not there; start it again, or write a file with \
-                     `rehearse export {session} --evalset FILE`"
-                );
-                return Err(Problem::conflict("host_offline", detail));
-            }
-            found.clone_into(&mut host);
-            pen.work(NewWork {
-                id: id.clone(),
-                host: host.clone(),
-                kind: "export".to_owned(),
-                payload: json!({}),
-            });
-            Ok(())
-        })
-        .await?;
-        let deadline = tokio::time::sleep(EXPORT_LIMIT);
-        tokio::pin!(deadline);
-        let mut seat = self.sit(Topic::Work(host));
-        loop {
-            let work = self.store.work(&id).await?;
-            match work.and_then(|work| work.outcome) {
-                Some(WorkOutcome::Done(result)) => return Ok(result),
-                Some(WorkOutcome::Failed(why)) => return Err(Problem::conflict("export_failed", why)),
-                None => {}
-            }
-            tokio::select! {
-                () = seat.told() => {}
-                () = &mut deadline => {
-                    let detail = "the agent's host did not export it in time; is it still running?";
-                    return Err(Problem::new(Class::Unavailable, "host_silent", detail));
-                }
-                () = self.closed() => {
-                    return Err(Problem::new(Class::Unavailable, "closing", "the server is ending"));
-                }
-            }
-        }
-    }
 }
 
 /// Whether a host is there.
-fn is_alive(host: &Host, now: i64) -> bool {
+pub(super) fn is_alive(host: &Host, now: i64) -> bool {
     now.saturating_sub(host.seen_at) < ALIVE_MS
 }
 

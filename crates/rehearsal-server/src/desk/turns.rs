@@ -8,6 +8,7 @@ use rehearsal_core::{
     Content, Draft, EventBody, FinishReason, Ledger, ModelRequest, ModelResponse, ModelSetup, Part, Role,
     SessionId, Settings, ToolDeclaration, TurnId,
 };
+use rehearsal_sim::person::model_prompt;
 use rehearsal_store::{Cue, CueChange, CueId, CueKind, CueStatus, NewCue, SessionStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -78,6 +79,18 @@ pub struct Submitted {
     /// Whether it was there already.
     #[serde(skip)]
     pub repeated: bool,
+}
+
+/// What a turn asked its model.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct TurnView {
+    /// The turn.
+    pub turn_id: String,
+    /// The agent that asked.
+    pub agent: String,
+    /// All that the model would see: `model`, `system`, `contents`, `tools`, `output_schema`, `settings`.
+    #[schema(value_type = Object)]
+    pub request: Value,
 }
 
 /// The answer to a turn.
@@ -229,6 +242,23 @@ impl Desk {
             // Somebody sent the same turn at the same moment; it is there now and is compared with this one.
             None => Box::pin(self.submit_wire_turn(session, turn.as_str(), agent, payload)).await,
         }
+    }
+
+    /// What a turn asked its model, whole.
+    ///
+    /// # Errors
+    /// There is no such turn.
+    pub async fn turn(&self, session: &SessionId, turn: &str) -> Result<TurnView, Problem> {
+        let turn = TurnId::new(turn);
+        let ledger = self.ledger(session).await?;
+        let missing = || Problem::not_found("turn", &turn);
+        let request = ledger.request(&turn).ok_or_else(missing)?;
+        let agent = asker(&ledger, &turn).ok_or_else(missing)?.to_owned();
+        let mut shown = model_prompt(&request)["request"].take();
+        if request.setup.settings != Settings::default() {
+            shown["settings"] = serde_json::to_value(&request.setup.settings).unwrap_or_default();
+        }
+        Ok(TurnView { turn_id: turn.to_string(), agent, request: shown })
     }
 
     async fn repeated(&self, session: &SessionId, turn: &TurnId) -> Result<Submitted, Problem> {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::export::Exported;
 use super::{Desk, Standing};
 use crate::Problem;
 
@@ -68,6 +69,9 @@ pub struct SessionView {
     /// How many cues wait for an answer. Left out in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_cues: Option<u64>,
+    /// Where its golden trace was last written by its host. Left out in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exported: Option<Exported>,
     /// The tool calls that have no result yet. Always empty in lists.
     #[serde(default)]
     pub waiting_calls: Vec<RunningCall>,
@@ -110,6 +114,7 @@ impl SessionView {
             host: record.meta.get("host").and_then(Value::as_str).map(str::to_owned),
             head: None,
             open_cues: None,
+            exported: None,
             waiting_calls: Vec::new(),
         }
     }
@@ -168,6 +173,7 @@ impl Desk {
             state: Some(state),
             head,
             open_cues: Some(cues.len() as u64),
+            exported: self.exported(&record.id).await?,
             waiting_calls,
             ..SessionView::listed(record)
         })

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::page;
 use crate::metrics::Metrics;
 use crate::problem::{Class, Problem};
 
-/// The cookie that a browser has instead of the token.
+/// The cookie that a browser has instead of the token, followed by the port: cookies do not tell ports apart, and two
+/// servers of one machine have two tokens.
 const COOKIE: &str = "rehearsal_token";
 
 /// Who may come in through one port.
@@ -35,9 +37,12 @@ pub(crate) async fn pass(
 ) -> Response {
     match door.check(&request) {
         Ok(Entrance::Open) => next.run(request).await,
-        Ok(Entrance::Swap(token)) => swap(&token),
+        Ok(Entrance::Swap(cookie)) => swap(&cookie, request.uri()),
         Err(problem) => {
             metrics.refused.inc();
+            if problem.class == Class::Unauthorized && is_browser(&request) {
+                return page::locked();
+            }
             if is_grpc(request.headers()) {
                 let status = match problem.class {
                     Class::Unauthorized => tonic::Status::unauthenticated(problem.detail),
@@ -72,13 +77,14 @@ impl Door {
         if matches!(path, "/healthz" | "/readyz") {
             return Ok(Entrance::Open);
         }
-        if path == "/"
+        let name = cookie_name(&host);
+        if page::is_room(path)
             && let Some(shown) = token_in(request.uri())
             && same(shown, token)
         {
-            return Ok(Entrance::Swap(token.clone()));
+            return Ok(Entrance::Swap(format!("{name}={token}")));
         }
-        let shown = bearer(request.headers()).or_else(|| cookie(request.headers()));
+        let shown = bearer(request.headers()).or_else(|| cookie(request.headers(), &name));
         if shown.is_some_and(|shown| same(shown, token)) {
             return Ok(Entrance::Open);
         }
@@ -136,12 +142,25 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
     cookies.flat_map(|cookies| cookies.split(';')).find_map(|cookie| {
-        let (name, value) = cookie.trim().split_once('=')?;
-        (name == COOKIE).then_some(value)
+        let (found, value) = cookie.trim().split_once('=')?;
+        (found == name).then_some(value)
     })
+}
+
+fn cookie_name(host: &str) -> String {
+    let port = host.strip_prefix(name_of(host)).and_then(|rest| rest.strip_prefix(':'));
+    port.map_or(COOKIE.to_owned(), |port| format!("{COOKIE}_{port}"))
+}
+
+/// Whether somebody opens a room of the page in a browser, rather than a program making a call.
+fn is_browser(request: &Request) -> bool {
+    let accepts = request.headers().get(header::ACCEPT).and_then(|accepts| accepts.to_str().ok());
+    request.method() == Method::GET
+        && page::is_room(request.uri().path())
+        && accepts.is_some_and(|accepts| accepts.contains("text/html"))
 }
 
 /// Compares without telling by the time it takes where two texts differ.
@@ -154,17 +173,27 @@ fn is_grpc(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
 
-fn swap(token: &str) -> Response {
-    let cookie = format!("{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000");
+fn swap(cookie: &str, asked: &Uri) -> Response {
+    let cookie = format!("{cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000");
     let mut response = StatusCode::SEE_OTHER.into_response();
     let headers = response.headers_mut();
-    headers.insert(header::LOCATION, HeaderValue::from_static("/"));
+    let place = without_token(asked);
+    headers.insert(header::LOCATION, HeaderValue::from_str(&place).unwrap_or(HeaderValue::from_static("/")));
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         headers.insert(header::SET_COOKIE, cookie);
     }
     // The address with the token is not passed on to other sites.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
+}
+
+/// The same room of this server, without the token.
+fn without_token(uri: &Uri) -> String {
+    let rest = uri.query().unwrap_or("").split('&').filter(|pair| !pair.starts_with("token=") && !pair.is_empty());
+    let rest = rest.collect::<Vec<_>>().join("&");
+    // A path that begins with two slashes would lead to another server.
+    let path = format!("/{}", uri.path().trim_start_matches('/'));
+    if rest.is_empty() { path } else { format!("{path}?{rest}") }
 }
 
 #[cfg(test)]
@@ -183,6 +212,21 @@ mod tests {
         for name in ["evil.test", "localhost.evil.test", "10.0.0.1", ""] {
             assert!(!door().knows(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_token_in_an_address_is_taken_out_of_it() {
+        let left = |address: &str| without_token(&address.parse::<Uri>().expect("an address"));
+        assert_eq!(left("/?token=secret"), "/");
+        assert_eq!(left("/runs/compare?a=1&token=secret&b=2"), "/runs/compare?a=1&b=2");
+        assert_eq!(left("http://localhost//evil.test/?token=secret"), "/evil.test/");
+    }
+
+    #[test]
+    fn each_port_has_its_own_cookie() {
+        assert_eq!(cookie_name("localhost:4200"), "rehearsal_token_4200");
+        assert_eq!(cookie_name("[::1]:4201"), "rehearsal_token_4201");
+        assert_eq!(cookie_name("rehearsal.test"), "rehearsal_token");
     }
 
     #[test]

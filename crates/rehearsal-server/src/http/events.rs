@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use futures::Stream;
+use rehearsal_core::Timestamp;
 use rehearsal_store::{Change, StoredEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -34,11 +35,63 @@ pub(super) struct ListParams {
     limit: Option<u32>,
 }
 
+/// One fact of a session's ledger. This describes it; what is sent is the ledger's own JSON.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
+#[expect(dead_code, reason = "events are written by the ledger; this says what they look like")]
+pub(super) struct EventForm {
+    /// Its number in the session, from 1.
+    seq: u64,
+    /// Its id.
+    event_id: String,
+    /// The session.
+    session: String,
+    /// When it happened.
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    /// Who caused it: `user`, an agent's name, or `rehearsal`.
+    author: String,
+    /// The execution of an agent it belongs to.
+    invocation: Option<String>,
+    /// The model turn it belongs to.
+    turn: Option<String>,
+    /// For answers: who gave it and how long it took.
+    decision: Option<DecisionForm>,
+    /// What happened.
+    body: BodyForm,
+    /// Whether large values were cut; the event by itself has them whole.
+    truncated: Option<bool>,
+}
+
+/// Who gave an answer.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Decision)]
+#[expect(dead_code, reason = "a description")]
+struct DecisionForm {
+    /// `provider`, `person`, `script`, `mock`, `tool`, `recording`, `agent` or `engine`.
+    by: String,
+    /// Which one.
+    name: Option<String>,
+    /// How long the answer took, in microseconds.
+    micros: u64,
+}
+
+/// What happened: a kind, and the fields of that kind.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EventBody)]
+#[expect(dead_code, reason = "a description")]
+struct BodyForm {
+    /// `session_started`, `agent_started`, `agent_ended`, `user_message`, `model_request`, `model_response`,
+    /// `output_rejected`, `tool_call`, `tool_result`, `yield`, `state_change`, `state_conflict`, `final_response`,
+    /// `error`, `session_ended` or `note`.
+    r#type: String,
+}
+
 /// Events of a session.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Events {
     /// The events, in order. Large values are cut; the event by itself has them whole.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<EventForm>)]
     events: Vec<Value>,
     /// The number of the session's last event.
     last_seq: u64,
@@ -80,7 +133,7 @@ fn number(number: u64) -> Result<u64, Problem> {
 /// One event, whole.
 #[utoipa::path(get, path = "/v1/sessions/{id}/events/{seq}", tag = "events",
     params(("id" = String, Path, format = Uuid), ("seq" = u64, Path)),
-    responses((status = 200, description = "The event.", body = Object)))]
+    responses((status = 200, description = "The event.", body = EventForm)))]
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     Path((id, seq)): Path<(String, u64)>,

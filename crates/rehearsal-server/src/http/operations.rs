@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 
 use super::App;
 use crate::Problem;
@@ -32,14 +32,4 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Pro
     let text = app.metrics.render(&app.desk).await?;
     Ok(([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
         .into_response())
-}
-
-/// What a browser sees: where the API is described.
-pub(super) async fn welcome() -> Html<&'static str> {
-    Html(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Rehearsal</title>\
-         <h1>Rehearsal is running</h1>\
-         <p>The API is described at <a href=\"/openapi.json\">/openapi.json</a>; \
-         open cues are at <a href=\"/v1/cues\">/v1/cues</a>.</p></html>",
-    )
 }

@@ -44,6 +44,10 @@ pub(super) struct RunView {
     title: String,
     /// `running`, `passed`, `failed`, `error` or `interrupted`.
     status: String,
+    /// How many of its cases came to what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    summary: Option<Value>,
     /// What it came to. Left out in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
@@ -58,6 +62,7 @@ impl From<RunRecord> for RunView {
             ended_at: run.ended_at.map(moment),
             title: run.title,
             status: run.status,
+            summary: run.result.as_ref().and_then(|result| result.get("summary")).cloned(),
             result: run.result,
         }
     }
@@ -82,7 +87,7 @@ pub(super) async fn list(
 ) -> Result<Json<Runs>, Problem> {
     let query = RunQuery { limit: page_size(params.page_size)?, page_token: params.page_token };
     let page = app.desk.runs(&query).await?;
-    Ok(Json(Runs { runs: page.items.into_iter().map(RunView::from).collect(), next_page_token: page.next }))
+    Ok(Json(Runs { runs: page.items.into_iter().map(|run| RunView { result: None, ..run.into() }).collect(), next_page_token: page.next }))
 }
 
 /// Shows a run with its results.

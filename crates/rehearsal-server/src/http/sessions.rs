@@ -14,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::App;
 use super::extract::{Body, OptionalBody, Params, Path, Raw};
 use crate::Problem;
-use crate::desk::{NewSessionRequest, QueryRequest, SessionChange, SessionView};
+use crate::desk::{Exported, NewSessionRequest, QueryRequest, SessionChange, SessionView};
 use crate::ids;
 
 /// Makes a session.
@@ -242,12 +242,23 @@ pub(super) async fn eval_case(
     Ok(Json(crate::history::eval_case(&ledger, params.colons.unwrap_or(true))?))
 }
 
+/// How a session is exported.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExportRequest {
+    /// Whether to write it once more when it was written before. Otherwise the earlier export is told again.
+    #[serde(default)]
+    again: bool,
+}
+
 /// Asks the host that plays a completed session to write its golden trace into the agent's `EvalSet` file.
 #[utoipa::path(post, path = "/v1/sessions/{id}/export", tag = "sessions", params(("id" = String, Path, format = Uuid)),
-    responses((status = 200, description = "The file and the eval id.", body = Object)))]
+    request_body(content = Option<ExportRequest>),
+    responses((status = 200, description = "The file and the eval id.", body = Exported)))]
 pub(super) async fn export(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
-    Ok(Json(app.desk.export(&ids::session(&id)?).await?))
+    OptionalBody(request): OptionalBody<ExportRequest>,
+) -> Result<Json<Exported>, Problem> {
+    Ok(Json(app.desk.export(&ids::session(&id)?, request.again).await?))
 }

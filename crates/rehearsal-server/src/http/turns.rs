@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 use super::App;
 use super::extract::{Body, Params, Path, wait};
 use crate::Problem;
-use crate::desk::{Submitted, TurnAnswer, TurnRequest};
+use crate::desk::{Submitted, TurnAnswer, TurnRequest, TurnView};
 use crate::ids;
 
 /// An agent asks its model; a cue is opened for it.
@@ -33,6 +33,17 @@ pub(super) async fn submit(
     }
     app.metrics.turns.inc();
     Ok((StatusCode::CREATED, Json(submitted)))
+}
+
+/// Shows what a turn asked its model, whole: the ledger keeps only what is new since an earlier turn.
+#[utoipa::path(get, path = "/v1/sessions/{id}/turns/{turn_id}", tag = "turns",
+    params(("id" = String, Path, format = Uuid), ("turn_id" = String, Path)),
+    responses((status = 200, description = "The turn.", body = TurnView)))]
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    Path((id, turn)): Path<(String, String)>,
+) -> Result<Json<TurnView>, Problem> {
+    Ok(Json(app.desk.turn(&ids::session(&id)?, &turn).await?))
 }
 
 /// How long to wait.

@@ -126,6 +126,30 @@ impl Op for FindWork {
     }
 }
 
+/// The last piece of work of a kind that was done for a session.
+#[derive(Debug)]
+pub(crate) struct FindDoneWork {
+    pub(crate) session: SessionId,
+    pub(crate) kind: String,
+}
+
+impl Op for FindDoneWork {
+    type Output = Option<Work>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Option<Work>, StoreError> {
+        let sql = format!(
+            "SELECT {WORK} FROM work WHERE session_id = $1 AND kind = $2 AND outcome IS NOT NULL ORDER BY number DESC"
+        );
+        for row in db.rows(&sql, &[self.session.as_str().into(), self.kind.as_str().into()]).await? {
+            let work = read(row)?;
+            if matches!(work.outcome, Some(WorkOutcome::Done(_))) {
+                return Ok(Some(work));
+            }
+        }
+        Ok(None)
+    }
+}
+
 fn read(mut row: Row) -> Result<Work, StoreError> {
     Ok(Work {
         id: row.text()?,

@@ -103,6 +103,8 @@ impl<C: GenericClient + Sync> Db for PostgresDb<'_, C> {
     const LOCK_UPLOAD: &'static str = "SELECT size FROM uploads WHERE id = $1 FOR UPDATE";
     const OLDEST_WORK: &'static str = "SELECT number FROM work WHERE host_id = $1 AND taken = 0 \
         AND outcome IS NULL ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED";
+    const RUN_SUMMARY: &'static str = "CASE WHEN result IS NULL THEN NULL ELSE \
+        json_build_object('summary', result::json -> 'summary')::text END";
     const FIND: &'static str = "strpos";
 
     async fn rows(&mut self, sql: &str, binds: &[Cell]) -> Result<Vec<Row>, DbError> {

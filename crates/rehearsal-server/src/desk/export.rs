@@ -1,0 +1,132 @@
+//! Golden traces that a host writes into its agent's `EvalSet` file.
+
+use std::time::Duration;
+
+use rehearsal_adk::{GoldenTrace, TraceOptions};
+use rehearsal_core::{SessionId, Timestamp};
+use rehearsal_store::{NewWork, Work, WorkOutcome};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::Desk;
+use super::hosts::is_alive;
+use super::view::moment;
+use crate::ids::fresh;
+use crate::problem::{Class, Problem};
+use crate::watch::Topic;
+
+/// How long an export may take.
+const EXPORT_LIMIT: Duration = Duration::from_mins(1);
+/// What the work is called.
+const EXPORT: &str = "export";
+
+/// A golden trace that was written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Exported {
+    /// The file.
+    pub path: String,
+    /// The eval case in it.
+    pub eval_id: String,
+    /// How many cases were in the file then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases: Option<u64>,
+    /// Whether the file was made for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<bool>,
+    /// When it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub at: Option<Timestamp>,
+    /// Whether it had been written before and was not written again.
+    #[serde(default)]
+    pub repeated: bool,
+}
+
+impl Exported {
+    fn of(result: Value, asked_at: i64) -> Result<Self, Problem> {
+        let told: Self = serde_json::from_value(result).map_err(|error| {
+            Problem::conflict("export_failed", format!("the agent's host does not say what it wrote: {error}"))
+        })?;
+        Ok(Self { at: Some(moment(asked_at)), ..told })
+    }
+}
+
+impl Desk {
+    /// The last export of a session.
+    pub(super) async fn exported(&self, session: &SessionId) -> Result<Option<Exported>, Problem> {
+        let work = self.store.done_work(session, EXPORT).await?;
+        Ok(work.and_then(|Work { outcome, created_at, .. }| match outcome {
+            Some(WorkOutcome::Done(result)) => Exported::of(result, created_at).ok(),
+            _ => None,
+        }))
+    }
+
+    /// Asks the host of a session to write its golden trace into the agent's `EvalSet` file, and waits for it. What was
+    /// written before is written `again` only when asked for.
+    ///
+    /// # Errors
+    /// The session cannot be exported, or its host cannot.
+    pub async fn export(&self, session: &SessionId, again: bool) -> Result<Exported, Problem> {
+        let ledger = self.ledger(session).await?;
+        GoldenTrace::from_ledger(&ledger, &TraceOptions::default())?;
+        if !again && let Some(before) = self.exported(session).await? {
+            return Ok(Exported { repeated: true, ..before });
+        }
+        let id = fresh();
+        let host = self.ask_for_export(session, &id).await?;
+        let deadline = tokio::time::sleep(EXPORT_LIMIT);
+        tokio::pin!(deadline);
+        let mut seat = self.sit(Topic::Work(host));
+        loop {
+            if let Some(Work { outcome: Some(outcome), created_at, .. }) = self.store.work(&id).await? {
+                return match outcome {
+                    WorkOutcome::Done(result) => Exported::of(result, created_at),
+                    WorkOutcome::Failed(why) => Err(Problem::conflict("export_failed", why)),
+                };
+            }
+            tokio::select! {
+                () = seat.told() => {}
+                () = &mut deadline => {
+                    let detail = "the agent's host did not export it in time; is it still running?";
+                    return Err(Problem::new(Class::Unavailable, "host_silent", detail));
+                }
+                () = self.closed() => {
+                    return Err(Problem::new(Class::Unavailable, "closing", "the server is ending"));
+                }
+            }
+        }
+    }
+
+    /// Gives the host that plays a session the work of exporting it; tells which host that is.
+    async fn ask_for_export(&self, session: &SessionId, id: &str) -> Result<String, Problem> {
+        let hosts = self.store.hosts().await?;
+        let now = self.now_ms();
+        let alive = |id: &str| hosts.iter().any(|host| host.id == id && is_alive(host, now));
+        let mut host = String::new();
+        self.change(session, |pen| {
+            let by_hand = format!("`rehearse export {session} --evalset FILE`");
+            let Some(found) = pen.record().meta.get("host").and_then(Value::as_str) else {
+                let detail =
+                    format!("no host plays this session, so no file is known for it; write one with {by_hand}");
+                return Err(Problem::conflict("no_host", detail));
+            };
+            if !alive(found) {
+                let detail = format!(
+                    "the host that plays this session is not there; start it again, or write a file with {by_hand}"
+                );
+                return Err(Problem::conflict("host_offline", detail));
+            }
+            found.clone_into(&mut host);
+            pen.work(NewWork {
+                id: id.to_owned(),
+                host: host.clone(),
+                kind: EXPORT.to_owned(),
+                payload: json!({}),
+            });
+            Ok(())
+        })
+        .await?;
+        Ok(host)
+    }
+}

@@ -1,0 +1,115 @@
+//! The page: files that are embedded, and what browsers may do with them.
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{Html, IntoResponse, Response};
+use rehearsal_web::Asset;
+
+use super::reply;
+
+/// What the page may do: run its own script and style sheet, and talk to this server. Nothing is evaluated, nothing is
+/// fetched from elsewhere, and no other page can hold it in a frame.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+    connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Whether a path is one of the page's rooms: the page itself is given, and finds its way by the address.
+pub(super) fn is_room(path: &str) -> bool {
+    matches!(path, "/" | "/start" | "/runs") || path.starts_with("/sessions/") || path.starts_with("/runs/")
+}
+
+/// Gives the page for its rooms, its files by their names, and a problem for what there is not.
+pub(super) async fn serve(uri: Uri, headers: HeaderMap) -> Response {
+    let path = uri.path();
+    if is_room(path) {
+        return answer(rehearsal_web::index(), &headers);
+    }
+    match rehearsal_web::asset(path) {
+        Some(asset) => answer(asset, &headers),
+        None => reply::no_such_call(uri).await.into_response(),
+    }
+}
+
+fn answer(asset: &'static Asset, asked: &HeaderMap) -> Response {
+    let tag = format!("\"{}\"", asset.tag);
+    let known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let packed = asset.gzip.filter(|_| takes_gzip(asked));
+    let mut response = if known {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        packed.unwrap_or(asset.bytes).into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.mime));
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if packed.is_some() && !known {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    let kept = if asset.is_named_by_content() { "private, max-age=31536000, immutable" } else { "no-cache" };
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    guard(headers);
+    response
+}
+
+fn guard(headers: &mut HeaderMap) {
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or("");
+    accepted.split(',').any(|each| {
+        let mut words = each.split(';').map(str::trim);
+        words.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip")) && words.all(|word| word != "q=0")
+    })
+}
+
+/// What a browser without the token sees: where to find it.
+pub(super) fn locked() -> Response {
+    let mut response = (
+        StatusCode::UNAUTHORIZED,
+        Html(
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Rehearsal</title>\
+             <meta name=\"viewport\" content=\"width=device-width\"></head><body><h1>Rehearsal is locked</h1>\
+             <p>Open it with its token. <code>rehearse serve</code> prints the address with the token when it starts for \
+             the first time; later the token is in the file <code>token</code> beside the store, \
+             <code>.rehearsal/token</code> unless told otherwise. Put it behind this address: \
+             <code>/?token=TOKEN</code></p></body></html>",
+        ),
+    )
+        .into_response();
+    guard(response.headers_mut());
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressed_files_are_for_those_who_take_them() {
+        let takes = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(value));
+            takes_gzip(&headers)
+        };
+        for yes in ["gzip", "deflate, gzip", "br, GZIP;q=0.5"] {
+            assert!(takes(yes), "{yes}");
+        }
+        for no in ["", "br", "gzip;q=0", "xgzip"] {
+            assert!(!takes(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn rooms_are_addresses_of_the_page() {
+        for room in ["/", "/start", "/sessions/1", "/runs", "/runs/1/cases/2", "/runs/compare"] {
+            assert!(is_room(room), "{room}");
+        }
+        for other in ["/v1/runs", "/assets/x.js", "/metrics", "/sessions", "/startx"] {
+            assert!(!is_room(other), "{other}");
+        }
+    }
+}

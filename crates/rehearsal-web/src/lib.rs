@@ -1,0 +1,73 @@
+//! The page: what `web/` builds to, embedded.
+//!
+//! The build script runs npm when Node.js is there and the sources changed. Where it is not, or building fails, the
+//! page says what to install instead, and [`IS_BUILT`] is false.
+//!
+//! ```
+//! let page = rehearsal_web::index();
+//! assert_eq!(page.mime, "text/html; charset=utf-8");
+//! assert!(rehearsal_web::asset("/no/such/file").is_none());
+//! ```
+
+/// A file of the page.
+#[derive(Clone, Copy, Debug)]
+pub struct Asset {
+    /// Its path, from the root of the site: `/assets/index-1a2b.js`.
+    pub path: &'static str,
+    /// Its type.
+    pub mime: &'static str,
+    /// The file.
+    pub bytes: &'static [u8],
+    /// The file compressed with gzip, where that is smaller.
+    pub gzip: Option<&'static [u8]>,
+    /// A word that changes with its bytes.
+    pub tag: &'static str,
+}
+
+impl Asset {
+    /// Whether its name changes with its bytes, so that it can be kept for ever.
+    pub fn is_named_by_content(&self) -> bool {
+        self.path.starts_with("/assets/")
+    }
+}
+
+/// What is put into a report that opens without a server.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportParts {
+    /// The program, to be put into one script element.
+    pub script: &'static str,
+    /// The style sheet.
+    pub style: &'static str,
+}
+
+mod built {
+    use super::Asset;
+
+    include!(concat!(env!("OUT_DIR"), "/assets.rs"));
+}
+
+/// Whether the page was built; otherwise there is one that says what to install.
+pub const IS_BUILT: bool = built::IS_BUILT;
+
+/// The page itself.
+///
+/// # Panics
+/// Never: the build script always leaves one.
+pub fn index() -> &'static Asset {
+    asset("/index.html").expect("the build script leaves an index.html")
+}
+
+/// A file of the page by its path.
+pub fn asset(path: &str) -> Option<&'static Asset> {
+    built::ASSETS.iter().find(|asset| asset.path == path)
+}
+
+/// All files of the page.
+pub fn assets() -> &'static [Asset] {
+    built::ASSETS
+}
+
+/// The parts of a report; nothing where the page was not built.
+pub fn report() -> Option<ReportParts> {
+    built::REPORT.map(|(script, style)| ReportParts { script, style })
+}
