@@ -19,6 +19,8 @@ export interface Events {
 export interface RunsSource {
   /** Whether there are other runs to go to. */
   many: boolean;
+  /** What to say of a session that is not there. */
+  absent: string;
   runs(after: string | null, signal: AbortSignal): Promise<Runs>;
   run(id: string, signal: AbortSignal): Promise<Run>;
   /** A session, or nothing when it is no longer kept. */
@@ -37,6 +39,7 @@ const MOST_EVENTS = 5000;
 
 export const server: RunsSource = {
   many: true,
+  absent: "is no longer kept",
   runs: (after, signal) =>
     get<Runs>(`/v1/runs?page_size=${PAGE}${after ? `&page_token=${encodeURIComponent(after)}` : ""}`, signal),
   run: async (id, signal) => parse<Run>(await getText(`/v1/runs/${encodeURIComponent(id)}`, signal)),

@@ -3,13 +3,13 @@ import { Link } from "wouter";
 import type { Run } from "../../../api/client";
 import { Command } from "../../../ui/Copy";
 import { Notice } from "../../../ui/Notice";
-import { duration } from "../../../ui/time";
 import { caseHref, runHref } from "../address";
 import { again, type Case, checksOf } from "../data/case";
 import { eventsOf } from "../data/check";
 import { readResult } from "../data/result";
 import { Crumbs } from "../parts/Crumbs";
 import { Facts } from "../parts/Facts";
+import { took as inTime } from "../parts/took";
 import { VerdictBadge } from "../parts/VerdictBadge";
 import { NotYet } from "../run/RunRoom";
 import { useCaseSessions, useRunResult, useSource } from "../source";
@@ -105,7 +105,7 @@ function CaseHead({ run, one, last }: { run: Run; one: Case; last: number }) {
       <Facts
         facts={[
           ["File", one.file && <code>{one.file}</code>],
-          ["Took", one.durationMs === null ? null : duration(one.durationMs)],
+          ["Took", one.durationMs === null ? null : inTime(one.durationMs)],
           ["Seed", one.seed && <code>{one.seed}</code>],
           ["Tags", one.tags.join(", ")],
           ["Folder", one.folder && <code>{one.folder}</code>],

@@ -30,7 +30,7 @@ export function CaseSessions({
             <li key={id} className="row apart session-line">
               {session === null ? (
                 <span className="soft">
-                  <code>{id.slice(0, 8)}</code> is no longer kept
+                  <code>{id.slice(0, 8)}</code> {source.absent}
                 </span>
               ) : (
                 <>

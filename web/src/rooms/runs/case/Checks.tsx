@@ -4,8 +4,31 @@ import { MoreButton, useMore } from "../parts/More";
 import { Value } from "../parts/Value";
 import { VerdictBadge } from "../parts/VerdictBadge";
 
-/** What judged a step or a case: what each looked for, what it found, and where. */
-export function Checks({ checks, session }: { checks: readonly Check[]; session: string | null }) {
+interface Props {
+  checks: readonly Check[];
+  session: string | null;
+}
+
+/** What judged a step or a case. Those that were never made are folded: the error that kept them says it all. */
+export function Checks({ checks, session }: Props) {
+  const unmade = checks.filter((check) => check.word === "unscored" && check.evidence.length === 0);
+  if (unmade.length < 2) return <CheckList checks={checks} session={session} />;
+  const made = checks.filter((check) => !unmade.includes(check));
+  return (
+    <>
+      {made.length > 0 && <CheckList checks={made} session={session} />}
+      <details>
+        <summary>
+          <VerdictBadge verdict="unjudged" word="unscored" /> {unmade.length} evaluations were not made
+        </summary>
+        <CheckList checks={unmade} session={session} />
+      </details>
+    </>
+  );
+}
+
+/** What each looked for, what it found, and where. */
+function CheckList({ checks, session }: Props) {
   const { shown, left, more } = useMore(checks, 50);
   return (
     <>

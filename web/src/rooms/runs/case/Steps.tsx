@@ -1,6 +1,6 @@
-import { duration } from "../../../ui/time";
 import { checksOfStep, type Execution, type Step, type Talk } from "../data/step";
 import { MoreButton, useMore } from "../parts/More";
+import { took as inTime } from "../parts/took";
 import { Value } from "../parts/Value";
 import { VerdictBadge } from "../parts/VerdictBadge";
 import { Checks } from "./Checks";
@@ -31,7 +31,7 @@ function StepCard({ step, session }: { step: Step; session: string | null }) {
         <span className="row">
           {step.name && <span className="soft">{step.kind}</span>}
           {step.execution?.durationMs != null && (
-            <span className="soft">{duration(step.execution.durationMs)}</span>
+            <span className="soft">{inTime(step.execution.durationMs)}</span>
           )}
           <VerdictBadge verdict={step.status} word={step.word} />
         </span>
@@ -56,7 +56,7 @@ function TalkView({ talk, session }: { talk: Talk; session: string | null }) {
           <li key={turn.number} className="stack tight">
             <span className="soft">
               Turn {turn.number}
-              {turn.durationMs !== null && ` · ${duration(turn.durationMs)}`}
+              {turn.durationMs !== null && ` · ${inTime(turn.durationMs)}`}
             </span>
             <p className="said user">
               <strong>User</strong> {turn.user}

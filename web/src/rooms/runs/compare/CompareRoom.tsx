@@ -2,7 +2,7 @@ import { type ReactNode, useMemo, useState } from "react";
 import { Link } from "wouter";
 import type { Run } from "../../../api/client";
 import { ProblemNotice } from "../../../ui/Notice";
-import { Day, duration } from "../../../ui/time";
+import { Day } from "../../../ui/time";
 import { compareHref, runHref, useAddress } from "../address";
 import { type Comparison, compare } from "../data/compare";
 import { readResult, tookMs } from "../data/result";
@@ -10,6 +10,7 @@ import { passRate, percent, summaryOf } from "../data/summary";
 import { verdictOf } from "../data/verdict";
 import { Counts } from "../parts/Counts";
 import { Crumbs } from "../parts/Crumbs";
+import { took as inTime } from "../parts/took";
 import { VerdictBadge } from "../parts/VerdictBadge";
 import { useRunResult } from "../source";
 import { OnlyTable, PairTable } from "./Pairs";
@@ -74,7 +75,7 @@ function Side({ label, run }: { label: string; run: Run }) {
       </div>
       <p className="soft">
         <Day at={run.started_at} />
-        {took !== null && ` · ${duration(took)}`}
+        {took !== null && ` · ${inTime(took)}`}
         {rate !== null && ` · ${percent(rate)} passed`}
       </p>
       {summary && <Counts summary={summary} />}

@@ -6,6 +6,8 @@ import { MoreButton, useMore } from "../parts/More";
 import { VerdictBadge } from "../parts/VerdictBadge";
 
 const ROWS = 50;
+/** What is in one run only is seldom what changed: a suite grew, or was repeated more often. */
+const ONLY_ROWS = 10;
 const CHANGES = 5;
 
 interface Props {
@@ -54,7 +56,7 @@ export function PairTable({ pairs, before, after, caption }: Props) {
 }
 
 export function OnlyTable({ cases, run, caption }: { cases: readonly Case[]; run: string; caption: string }) {
-  const { shown, left, more } = useMore(cases, ROWS);
+  const { shown, left, more } = useMore(cases, ONLY_ROWS);
   return (
     <>
       <div className="card table-card">

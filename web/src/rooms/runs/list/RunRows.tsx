@@ -1,11 +1,12 @@
 import { Link } from "wouter";
 import type { Run } from "../../../api/client";
-import { Day, duration, Since } from "../../../ui/time";
+import { Day, Since } from "../../../ui/time";
 import { runHref } from "../address";
 import { tookMs } from "../data/result";
 import type { Summary } from "../data/summary";
 import { verdictOf } from "../data/verdict";
 import { Counts } from "../parts/Counts";
+import { took as inTime } from "../parts/took";
 import { VerdictBadge } from "../parts/VerdictBadge";
 
 interface Props {
@@ -63,7 +64,7 @@ interface RowProps {
 
 function Row({ run, summary, chosen, choose }: RowProps) {
   const took = tookMs(run);
-  const time = took === null ? <Since at={run.started_at} /> : duration(took);
+  const time = took === null ? <Since at={run.started_at} /> : inTime(took);
   return (
     <tr className={chosen ? "chosen" : undefined}>
       <td>

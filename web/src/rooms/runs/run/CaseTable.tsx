@@ -1,11 +1,11 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
-import { duration } from "../../../ui/time";
 import { caseHref, useAddress } from "../address";
-import type { Case } from "../data/case";
+import { type Case, checksOf } from "../data/case";
 import { filter, type Group, group } from "../data/result";
 import { percent, wilson } from "../data/summary";
 import { MoreButton, useMore } from "../parts/More";
+import { took as inTime } from "../parts/took";
 import { VerdictBadge } from "../parts/VerdictBadge";
 import { CaseFilter } from "./CaseFilter";
 
@@ -70,7 +70,7 @@ function GroupRow({ run, group }: { run: string; group: Group }) {
         {repeated && <Share group={group} />}
       </td>
       <td className="wide">
-        {group.meanMs === null ? "" : duration(group.meanMs)}
+        {group.meanMs === null ? "" : inTime(group.meanMs)}
         {repeated && <span className="soft block">on average</span>}
       </td>
     </tr>
@@ -80,7 +80,7 @@ function GroupRow({ run, group }: { run: string; group: Group }) {
 /** Why it did not pass, in a line. */
 function Why({ one }: { one: Case }) {
   if (one.verdict === "passed") return null;
-  const failed = one.steps.flatMap((step) => step.checks).find((check) => check.status === "failed");
+  const failed = checksOf(one).find((check) => check.status === "failed" || check.status === "error");
   const said = one.error?.message ?? one.terminatedBy ?? failed?.message;
   return said ? <span className="soft why">{said.split("\n", 1)[0]}</span> : null;
 }

@@ -2,13 +2,14 @@ import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import type { Run } from "../../../api/client";
 import { Notice, ProblemNotice } from "../../../ui/Notice";
-import { Day, duration, Since } from "../../../ui/time";
+import { Day, Since } from "../../../ui/time";
 import { type Result, readResult, tookMs } from "../data/result";
 import { passRate, percent } from "../data/summary";
 import { verdictOf } from "../data/verdict";
 import { Counts } from "../parts/Counts";
 import { Crumbs } from "../parts/Crumbs";
 import { Facts } from "../parts/Facts";
+import { took as inTime } from "../parts/took";
 import { VerdictBadge } from "../parts/VerdictBadge";
 import { useRunResult, useSource } from "../source";
 import { CaseTable } from "./CaseTable";
@@ -68,7 +69,7 @@ function RunHead({ run, result }: { run: Run; result: Result | null }) {
       <Facts
         facts={[
           ["Began", <Day key="began" at={run.started_at} />],
-          ["Took", took === null ? <Since key="took" at={run.started_at} /> : duration(took)],
+          ["Took", took === null ? <Since key="took" at={run.started_at} /> : inTime(took)],
           ["Seed", result?.seed ? <code key="seed">{result.seed}</code> : null],
           ["EvalSet", result?.evalSet ?? null],
           ["Run", <code key="run">{run.id}</code>],
