@@ -57,7 +57,11 @@ function Masthead() {
       </Link>
       <nav aria-label="Rooms">
         <ul>
-          {room("/", waiting > 0 ? `Sessions (${waiting} waiting)` : "Sessions", path === "/" || path.startsWith("/sessions"))}
+          {room(
+            "/",
+            waiting > 0 ? `Sessions (${waiting} waiting)` : "Sessions",
+            path === "/" || path.startsWith("/sessions"),
+          )}
           {room("/runs", "Runs", path.startsWith("/runs"))}
         </ul>
       </nav>

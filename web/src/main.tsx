@@ -1,9 +1,9 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { App } from "./App";
 import { live } from "./api/live";
 import { followChanges, queries } from "./api/queries";
-import { App } from "./App";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/parts.css";

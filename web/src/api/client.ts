@@ -56,6 +56,10 @@ export async function call<T>(method: string, path: string, options: CallOptions
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   call<T>("GET", path, signal ? { signal } : {});
 
+/** The text of an answer, for those who read numbers in it that JavaScript cannot hold. */
+export const getText = async (path: string, signal?: AbortSignal): Promise<string> =>
+  (await send("GET", path, signal ? { signal } : {})).text();
+
 export const post = <T>(path: string, body?: unknown, key?: string): Promise<T> =>
   call<T>("POST", path, { body: body ?? {}, ...(key === undefined ? {} : { key }) });
 

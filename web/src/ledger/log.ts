@@ -62,7 +62,8 @@ export class EventLog {
     } catch (error) {
       this.show({ ...this.view, problem: inWords(error) });
       // A "no" is final; silence is not.
-      if (!(error instanceof Problem)) setTimeout(() => this.listeners.size > 0 && void this.catchUp(), PAUSE_MS);
+      if (!(error instanceof Problem))
+        setTimeout(() => this.listeners.size > 0 && void this.catchUp(), PAUSE_MS);
     } finally {
       this.reading = false;
     }

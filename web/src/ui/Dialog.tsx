@@ -2,7 +2,15 @@ import { type ReactNode, useEffect, useId, useRef } from "react";
 import { Icon } from "./Icon";
 
 /** A dialog over the page; Escape and the button close it, and the focus goes back to where it was. */
-export function Dialog({ title, onClose, children }: { title: string; onClose(): void; children: ReactNode }) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string;
+  onClose(): void;
+  children: ReactNode;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {

@@ -1,0 +1,148 @@
+import type { FieldProps, RJSFSchema } from "@rjsf/utils";
+import { useRef, useState } from "react";
+import type { Json, JsonObject } from "../api/client";
+import { contextOf, idOf } from "./context";
+import { start, startItem } from "./initial";
+import { has, isObject, put, same } from "./paths";
+import { MARK } from "./prepare";
+import { SchemaField } from "./rjsf";
+import { Problems } from "./templates";
+import type { Engine } from "./validator";
+
+const typeOf = (value: Json): string =>
+  value === null
+    ? "null"
+    : Array.isArray(value)
+      ? "array"
+      : typeof value === "number"
+        ? "number"
+        : typeof value;
+
+const isType = (type: Json | undefined, value: Json): boolean =>
+  type === typeOf(value) || (type === "integer" && Number.isInteger(value));
+
+function fits(engine: Engine, option: JsonObject, value: Json): boolean {
+  if (typeof option[MARK.type] === "string") return isType(option[MARK.type], value);
+  return engine.fits(String(option[MARK.at] ?? ""), value);
+}
+
+/** The choice that a value was made with: the first that it fits, or else the one that it resembles most. */
+function guess(engine: Engine, options: JsonObject[], value: Json | undefined): number {
+  if (value === undefined) return -1;
+  const fitting = options.findIndex((option) => fits(engine, option, value));
+  if (fitting >= 0) return fitting;
+  const scores = options.map((option) => {
+    if (Array.isArray(option.enum)) return option.enum.some((one) => same(one, value)) ? 100 : 0;
+    if (!isType(option.type, value)) return 0;
+    const properties = option.properties;
+    if (!isObject(value) || !isObject(properties)) return 1;
+    return Object.keys(value).reduce((score, key) => {
+      const property = has(properties, key) ? properties[key] : undefined;
+      if (!isObject(property)) return score;
+      const tag = Array.isArray(property.enum) ? property.enum : null;
+      return score + (tag === null ? 1 : tag.some((one) => same(one, value[key])) ? 10 : -10);
+    }, 1);
+  });
+  const best = Math.max(...scores);
+  return best > 0 ? scores.indexOf(best) : -1;
+}
+
+/** `anyOf` and `oneOf`: which of them, and then its field. */
+export function ChoiceField(props: FieldProps) {
+  const {
+    registry,
+    formData,
+    fieldPathId,
+    onChange,
+    schema,
+    required = false,
+    disabled,
+    errorSchema,
+    name,
+  } = props;
+  const { engine } = contextOf(registry);
+  const options = (props.options ?? []) as JsonObject[];
+  const value = formData as Json | undefined;
+  const id = idOf(registry, fieldPathId.path);
+  // What somebody chose holds while they fill it in, even when half a value looks like another choice. It ends when
+  // the value comes from elsewhere.
+  const [chosen, setChosen] = useState<number | null>(null);
+  const last = useRef(value);
+  const ours = same(last.current, value);
+  const selected = chosen !== null && ours ? chosen : guess(engine, options, value);
+  const edit: FieldProps["onChange"] = (to, path, ...rest) => {
+    // Inside, only a part changed; what it makes of the whole is seen at the next look.
+    setChosen(selected);
+    if (path.length === fieldPathId.path.length) last.current = to as Json | undefined;
+    else pending.current = true;
+    onChange(to, path, ...rest);
+  };
+  const pending = useRef(false);
+  if (pending.current && !ours) {
+    pending.current = false;
+    last.current = value;
+  }
+  const choose = (index: number) => {
+    const option = options[index];
+    setChosen(index);
+    let to: Json | undefined;
+    if (option !== undefined) {
+      if (value !== undefined && value !== null && fits(engine, option, value)) to = value;
+      else to = begin(engine, option, value);
+      if (to === undefined && typeof fieldPathId.path.at(-1) === "number")
+        to = startItem(option, engine.drawn);
+    }
+    last.current = to;
+    if (!same(to, value)) onChange(to, fieldPathId.path);
+  };
+  const option = options[selected];
+  const label = schema.title ?? (name || "the value");
+  const problems = errorSchema?.__errors;
+  return (
+    <div className="form-choice">
+      <select
+        id={`${id}-kind`}
+        aria-label={`Kind of ${label}`}
+        aria-invalid={(option === undefined && problems !== undefined) || undefined}
+        aria-describedby={option === undefined && problems ? `${id}-problem` : undefined}
+        disabled={disabled}
+        value={String(selected)}
+        onChange={(event) => choose(Number(event.target.value))}
+      >
+        <option value="-1">{required ? "Choose…" : "Not set"}</option>
+        {options.map((one, index) => (
+          <option key={String(one[MARK.label])} value={String(index)}>
+            {String(one[MARK.label] ?? `Choice ${index + 1}`)}
+          </option>
+        ))}
+      </select>
+      {option === undefined ? (
+        <Problems id={id} problems={problems} />
+      ) : (
+        <SchemaField
+          key={selected}
+          {...props}
+          onChange={edit}
+          required={required}
+          schema={{ ...option, title: label } as RJSFSchema}
+          uiSchema={{ "ui:options": { bare: true } }}
+        />
+      )}
+    </div>
+  );
+}
+
+/** The beginning of a choice, with the fields of the one before that it has as well. */
+function begin(engine: Engine, option: JsonObject, before: Json | undefined): Json | undefined {
+  const begun = start(option, engine.drawn, true);
+  const { properties } = option;
+  if (!isObject(begun) || !isObject(before) || !isObject(properties)) return begun;
+  const result: JsonObject = { ...begun };
+  for (const [key, value] of Object.entries(before)) {
+    const property = has(properties, key) ? properties[key] : undefined;
+    if (!isObject(property)) continue;
+    const at = property[MARK.at];
+    if (typeof at === "string" && engine.fits(at, value)) put(result, key, value);
+  }
+  return result;
+}

@@ -1,0 +1,61 @@
+/** What every part of a form knows. */
+
+import type { Registry } from "@rjsf/utils";
+import type { Json, JsonObject } from "../api/client";
+import type { Path } from "./paths";
+import type { Engine } from "./validator";
+import { brief, limits } from "./words";
+
+export interface FormContext {
+  engine: Engine;
+  /** Begins the id of every element. */
+  prefix: string;
+  /** Text in a JSON field is not JSON (yet): nothing can be sent. */
+  onRawProblem(id: string, problem: string | null): void;
+}
+
+export const contextOf = (registry: Registry): FormContext => registry.formContext as FormContext;
+
+/** An id without blanks: ids are listed, separated by blanks, where one element describes another. */
+export const idOf = (registry: Registry, path: Path): string =>
+  [contextOf(registry).prefix, ...path.map((token) => encodeURIComponent(token))].join(".");
+
+export const isChoice = (schema: JsonObject): boolean =>
+  Array.isArray(schema.anyOf) || Array.isArray(schema.oneOf);
+
+/** What is said under a field: its limits, and what holds when nothing is sent. */
+export function hintOf(schema: JsonObject, value: Json | undefined): string {
+  const ghost = "default" in schema && value === undefined ? `Default: ${brief(schema.default)}.` : "";
+  return [limits(schema), ghost].filter((part) => part !== "").join(" ");
+}
+
+/** The ids of everything that describes a control. */
+export function describedBy(
+  id: string,
+  schema: JsonObject,
+  value: Json | undefined,
+  problems?: string[],
+): string | undefined {
+  const ids = [
+    typeof schema.description === "string" && schema.description !== "" ? `${id}-about` : "",
+    hintOf(schema, value) === "" ? "" : `${id}-hint`,
+    problems && problems.length > 0 ? `${id}-problem` : "",
+  ].filter((part) => part !== "");
+  return ids.length === 0 ? undefined : ids.join(" ");
+}
+
+/** What a control says about itself, for everybody who cannot see where it stands. */
+export function aria(
+  id: string,
+  schema: JsonObject,
+  value: Json | undefined,
+  required: boolean,
+  problems?: string[],
+) {
+  const wrong = problems !== undefined && problems.length > 0;
+  return {
+    "aria-describedby": describedBy(id, schema, value, problems),
+    "aria-invalid": wrong || undefined,
+    "aria-required": required || undefined,
+  };
+}

@@ -1,0 +1,216 @@
+/** Controls for values without parts. Each changes its own value, and only when somebody uses it. */
+
+import type { FieldProps } from "@rjsf/utils";
+import { useEffect, useRef, useState } from "react";
+import type { Json, JsonObject } from "../api/client";
+import { aria, contextOf, describedBy, idOf } from "./context";
+import { same } from "./paths";
+import { MARK } from "./prepare";
+import { RawJson } from "./RawJson";
+import { brief } from "./words";
+
+/** Texts that may be this long, or are called long, get more room from the start. */
+const LONG = 200;
+const ONE_LINE: Record<string, { type?: string; mode?: "email" | "url"; example?: string }> = {
+  date: { type: "date" },
+  time: { example: "12:30:00Z" },
+  "date-time": { example: "2025-01-31T12:30:00Z" },
+  duration: { example: "PT1H30M" },
+  email: { mode: "email" },
+  uri: { mode: "url" },
+  url: { mode: "url" },
+  uuid: {},
+  ipv4: {},
+  ipv6: {},
+  hostname: {},
+  password: { type: "password" },
+};
+
+interface Control {
+  id: string;
+  schema: JsonObject;
+  value: Json | undefined;
+  change(value: Json | undefined): void;
+  required: boolean;
+  disabled: boolean;
+  inList: boolean;
+  attributes: ReturnType<typeof aria>;
+}
+
+function control(props: FieldProps): Control {
+  const { schema, formData, onChange, fieldPathId, required = false, rawErrors, registry } = props;
+  const { path } = fieldPathId;
+  const id = idOf(registry, path);
+  const node = schema as JsonObject;
+  return {
+    id,
+    schema: node,
+    value: formData as Json | undefined,
+    change: (value) => onChange(value, path),
+    required,
+    disabled: props.disabled === true || props.readonly === true,
+    inList: typeof path.at(-1) === "number",
+    attributes: aria(id, node, formData as Json | undefined, required, rawErrors),
+  };
+}
+
+const ghost = (schema: JsonObject): string | undefined =>
+  "default" in schema && schema.default !== null ? brief(schema.default) : undefined;
+
+export function TextField(props: FieldProps) {
+  const { id, schema, value, change, disabled, inList, attributes } = control(props);
+  if (Array.isArray(schema.enum)) return <SelectField {...props} />;
+  const shown = typeof value === "string" ? value : "";
+  const type = (text: string) => change(text === "" && !inList ? undefined : text);
+  const format = String(schema.format ?? "");
+  const line = ONE_LINE[format];
+  // A date that no calendar has cannot be shown by a calendar, and must not look like nothing.
+  const odd = line?.type === "date" && shown !== "" && !/^\d{4}-\d\d-\d\d$/.test(shown);
+  if (line && !shown.includes("\n")) {
+    return (
+      <input
+        id={id}
+        type={odd ? "text" : (line.type ?? "text")}
+        inputMode={line.mode}
+        placeholder={ghost(schema) ?? line.example}
+        autoComplete="off"
+        spellCheck={false}
+        disabled={disabled}
+        value={shown}
+        onChange={(event) => type(event.target.value)}
+        {...attributes}
+      />
+    );
+  }
+  const most = schema.maxLength;
+  const long = format === "textarea" || format === "markdown" || (typeof most === "number" && most > LONG);
+  return (
+    <textarea
+      id={id}
+      className="form-text"
+      rows={long ? 4 : 1}
+      placeholder={ghost(schema)}
+      autoComplete="off"
+      disabled={disabled}
+      value={shown}
+      onChange={(event) => type(event.target.value)}
+      {...attributes}
+    />
+  );
+}
+
+const COMPLETE = /^-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+/** What typed text says: a number when it says one exactly, otherwise the text, which the rules then refuse. */
+export function numberOf(text: string): Json | undefined {
+  const trimmed = text.trim();
+  if (trimmed === "") return undefined;
+  if (!COMPLETE.test(trimmed)) return text;
+  const number = Number(trimmed);
+  if (!Number.isFinite(number)) return text;
+  return /^-?\d+$/.test(trimmed) && !Number.isSafeInteger(number) ? text : number;
+}
+
+export function NumberField(props: FieldProps) {
+  const { id, schema, value, change, disabled, attributes } = control(props);
+  const [typed, setTyped] = useState("");
+  if (Array.isArray(schema.enum)) return <SelectField {...props} />;
+  // "1." and "1" are the same number: what was typed stays while it says the value.
+  const current = typeof value === "number" || typeof value === "string" ? value : undefined;
+  const shown =
+    typed !== "" && numberOf(typed) === current ? typed : current === undefined ? "" : String(current);
+  return (
+    <input
+      id={id}
+      type="text"
+      className="form-number"
+      inputMode={schema.type === "integer" ? "numeric" : "decimal"}
+      placeholder={ghost(schema)}
+      autoComplete="off"
+      disabled={disabled}
+      value={shown}
+      onChange={(event) => {
+        setTyped(event.target.value);
+        change(numberOf(event.target.value));
+      }}
+      {...attributes}
+    />
+  );
+}
+
+/** A checkbox with a third state: as long as nobody said yes or no, nothing is sent. */
+export function BooleanField(props: FieldProps) {
+  const { id, value, change, disabled, schema, attributes } = control(props);
+  const box = useRef<HTMLInputElement>(null);
+  const unset = typeof value !== "boolean";
+  useEffect(() => {
+    if (box.current) box.current.indeterminate = unset;
+  }, [unset]);
+  if (Array.isArray(schema.enum)) return <SelectField {...props} />;
+  return (
+    <span className="form-check">
+      <input
+        id={id}
+        ref={box}
+        type="checkbox"
+        disabled={disabled}
+        checked={value === true}
+        onChange={(event) => change(event.target.checked)}
+        {...attributes}
+      />
+      <span className="soft" aria-hidden="true">
+        {unset ? "not set" : value ? "yes" : "no"}
+      </span>
+    </span>
+  );
+}
+
+export function SelectField(props: FieldProps) {
+  const { id, schema, value, change, required, disabled, inList, attributes } = control(props);
+  const values = (schema.enum ?? []) as Json[];
+  const names = (schema[MARK.names] ?? []) as Json[];
+  const at = values.findIndex((one) => same(one, value));
+  // In a list `null` stands for what nobody chose yet.
+  const unknown = at < 0 && value !== undefined && !(inList && value === null);
+  const nothing =
+    "default" in schema ? `Not set (default: ${brief(schema.default)})` : required ? "Choose…" : "Not set";
+  return (
+    <select
+      id={id}
+      disabled={disabled}
+      value={at >= 0 ? String(at) : unknown ? "unknown" : ""}
+      onChange={(event) => {
+        const chosen = event.target.value;
+        if (chosen !== "unknown") change(chosen === "" ? undefined : values[Number(chosen)]);
+      }}
+      {...attributes}
+    >
+      <option value="">{nothing}</option>
+      {values.map((one, index) => (
+        <option key={brief(one) + String(index)} value={String(index)}>
+          {String(names[index] ?? brief(one))}
+        </option>
+      ))}
+      {unknown && <option value="unknown">{brief(value)} (not one of these)</option>}
+    </select>
+  );
+}
+
+/** Anything goes, so it is written as JSON. */
+export function AnyField(props: FieldProps) {
+  const { id, schema, value, change, required, disabled } = control(props);
+  const { onRawProblem } = contextOf(props.registry);
+  return (
+    <RawJson
+      id={id}
+      value={value}
+      onChange={change}
+      onProblem={(problem) => onRawProblem(id, problem)}
+      describedBy={describedBy(id, schema, value, props.rawErrors)}
+      invalid={(props.rawErrors?.length ?? 0) > 0}
+      required={required}
+      disabled={disabled}
+      placeholder={ghost(schema) ?? 'JSON, such as "text", 12 or {"a": true}'}
+    />
+  );
+}

@@ -1,0 +1,140 @@
+/** Fields that the schema does not name: each has a name that somebody gave it. */
+
+import type { ErrorSchema, FieldPathId, FieldProps, RJSFSchema } from "@rjsf/utils";
+import { useId, useState } from "react";
+import type { Json, JsonObject } from "../api/client";
+import { Icon } from "../ui/Icon";
+import { contextOf, idOf } from "./context";
+import { startItem } from "./initial";
+import { has, put } from "./paths";
+import { SchemaField } from "./rjsf";
+
+export function place(props: FieldProps, token: string | number): FieldPathId {
+  const path = [...(props.childFieldPathId ?? props.fieldPathId).path, token];
+  return { path, $id: idOf(props.registry, path) };
+}
+
+/** What every field inside gets from the one around it. */
+export function shared(props: FieldProps) {
+  const { registry, disabled, readonly, onBlur, onFocus, onChange } = props;
+  return { registry, disabled, readonly, onBlur, onFocus, onChange };
+}
+
+/** A field that the schema does not name: it can be called something else, and taken away. */
+export function Entry(props: FieldProps & { others: string[] }) {
+  const { name, formData, onChange, registry, errorSchema, disabled } = props;
+  const value = formData as JsonObject;
+  const at = place(props, name);
+  const parent = (props.childFieldPathId ?? props.fieldPathId).path;
+  const [typed, setTyped] = useState(name);
+  const [note, setNote] = useState("");
+  const rename = () => {
+    if (typed === name) return setNote("");
+    if (has(value, typed)) return setNote(`There is a field “${typed}” already.`);
+    const renamed: JsonObject = {};
+    for (const key of Object.keys(value)) put(renamed, key === name ? typed : key, value[key]);
+    onChange(renamed, parent);
+  };
+  const without: JsonObject = {};
+  for (const key of Object.keys(value)) if (key !== name) put(without, key, value[key]);
+  return (
+    <div className="form-entry">
+      <div className="form-key">
+        <label htmlFor={`${at.$id}-key`}>Name</label>
+        <input
+          id={`${at.$id}-key`}
+          value={typed}
+          disabled={disabled}
+          autoComplete="off"
+          spellCheck={false}
+          aria-describedby={note === "" ? undefined : `${at.$id}-key-note`}
+          onChange={(event) => setTyped(event.target.value)}
+          onBlur={rename}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") {
+              event.preventDefault();
+              rename();
+            }
+          }}
+        />
+        <button
+          type="button"
+          className="button plain small"
+          disabled={disabled}
+          aria-label={`Remove ${name}`}
+          onClick={() => onChange(without, parent)}
+        >
+          <Icon name="cross" />
+        </button>
+      </div>
+      <p id={`${at.$id}-key-note`} className="form-problem" aria-live="polite" hidden={note === ""}>
+        {note}
+      </p>
+      <SchemaField
+        {...shared(props)}
+        onChange={(to: Json | undefined, path: FieldPathId["path"]) => {
+          // Emptied is not removed: the name would go with it.
+          const own = path.length === at.path.length;
+          onChange(
+            own && to === undefined
+              ? startItem(props.schema as JsonObject, contextOf(registry).engine.drawn)
+              : to,
+            path,
+          );
+        }}
+        name={name}
+        required
+        schema={{ ...(props.schema as JsonObject), title: name } as RJSFSchema}
+        formData={value[name]}
+        errorSchema={errorSchema ? (errorSchema as Record<string, ErrorSchema>)[name] : undefined}
+        fieldPathId={at}
+      />
+    </div>
+  );
+}
+
+export function NewEntry(props: FieldProps) {
+  const { formData, onChange, registry, schema, disabled } = props;
+  const value = formData as JsonObject;
+  const id = useId();
+  const [name, setName] = useState("");
+  const taken = has(value, name);
+  const add = () => {
+    if (name === "" || taken) return;
+    const at = place(props, name);
+    onChange(startItem(schema as JsonObject, contextOf(registry).engine.drawn), at.path);
+    setName("");
+  };
+  return (
+    <div className="form-key new">
+      <label htmlFor={id}>New field</label>
+      <input
+        id={id}
+        value={name}
+        placeholder="Name"
+        disabled={disabled}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={(event) => setName(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") {
+            event.preventDefault();
+            add();
+          }
+        }}
+      />
+      <button
+        type="button"
+        className="button small"
+        disabled={disabled || name === "" || taken}
+        onClick={add}
+      >
+        <Icon name="plus" />
+        Add field
+      </button>
+      <p className="form-problem" aria-live="polite" hidden={!taken}>
+        {taken && `There is a field “${name}” already.`}
+      </p>
+    </div>
+  );
+}

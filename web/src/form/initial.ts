@@ -1,0 +1,97 @@
+/** What a form holds before anybody touched it. */
+
+import type { Json, JsonObject } from "../api/client";
+import { fromPointer, getAt, has, isObject, put } from "./paths";
+import { MARK } from "./prepare";
+import { engineOf } from "./validator";
+
+/**
+ * `{}` for objects, with what must be there inside: objects, and `false` where a yes or no is required, because that is
+ * what an empty checkbox says. Nothing else is invented, and no default is sent.
+ */
+export function initialValue(schema: JsonObject): Json | undefined {
+  const { drawn } = engineOf(schema);
+  return start(drawn, drawn);
+}
+
+/** The beginning of a part of a form; with `fixed`, required fields that can have one value only have it. */
+export function start(
+  schema: JsonObject,
+  root: JsonObject,
+  fixed = false,
+  seen: string[] = [],
+): Json | undefined {
+  const { node, refs } = resolve(schema, root, seen);
+  // A required field that contains itself never ends; nobody can fill it in either.
+  if (refs === null) return undefined;
+  const { properties } = node;
+  if (node.type !== "object" || Array.isArray(node.anyOf)) return undefined;
+  const result: JsonObject = {};
+  const required = Array.isArray(node.required) ? node.required : [];
+  for (const name of required) {
+    if (typeof name !== "string" || !isObject(properties) || !has(properties, name)) continue;
+    const property = properties[name];
+    if (!isObject(property)) continue;
+    const is = resolve(property, root, refs).node;
+    if (is[MARK.nullable] === true) continue;
+    let value: Json | undefined;
+    if (is.type === "boolean" && !has(is, "default")) value = false;
+    else if (fixed && Array.isArray(is.enum) && is.enum.length === 1) value = is.enum[0];
+    else if (is.type === "object") value = start(property, root, fixed, refs);
+    if (value !== undefined) put(result, name, value);
+  }
+  return result;
+}
+
+/** What a new item of a list begins as: in a list nothing can be absent, so what has no empty value is `null`. */
+export function startItem(schema: JsonObject, root: JsonObject): Json {
+  const { node } = resolve(schema, root, []);
+  if (Array.isArray(node.enum)) return node.enum.length === 1 ? (node.enum[0] ?? null) : null;
+  if (node.type === "string") return "";
+  if (node.type === "boolean") return false;
+  if (node.type === "array") return [];
+  return start(schema, root, true) ?? null;
+}
+
+/** A node with its references and `allOf` put together, as far as beginnings need them. */
+function resolve(
+  schema: JsonObject,
+  root: JsonObject,
+  seen: string[],
+): { node: JsonObject; refs: string[] | null } {
+  let node = schema;
+  let refs = seen;
+  while (typeof node.$ref === "string") {
+    const { $ref, ...around } = node;
+    const ref = String($ref);
+    if (refs.includes(ref)) return { node, refs: null };
+    refs = [...refs, ref];
+    const target = getAt(root, fromPointer(decodeURIComponent(ref.replace(/^#/, ""))));
+    if (!isObject(target)) return { node: around, refs };
+    node = { ...target, ...around };
+  }
+  if (Array.isArray(node.allOf)) {
+    const { allOf, ...around } = node;
+    let merged: JsonObject = around;
+    for (const part of allOf as Json[]) {
+      if (!isObject(part)) continue;
+      const inner = resolve(part, root, refs);
+      if (inner.refs === null) return { node, refs: null };
+      merged = {
+        ...inner.node,
+        ...merged,
+        ...both("properties", inner.node, merged),
+        required: [...list(inner.node.required), ...list(merged.required)],
+      };
+    }
+    node = merged;
+  }
+  return { node, refs };
+}
+
+const list = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
+
+function both(key: string, a: JsonObject, b: JsonObject): JsonObject {
+  if (!isObject(a[key]) && !isObject(b[key])) return {};
+  return { [key]: { ...(a[key] as JsonObject), ...(b[key] as JsonObject) } };
+}

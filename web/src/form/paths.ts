@@ -1,0 +1,75 @@
+/** Places in a value, and values with one place changed. */
+
+import type { Json, JsonObject } from "../api/client";
+
+export type Path = readonly (string | number)[];
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A key of its own: `"toString" in {}` is true, and not what anybody asks here. */
+export const has = (object: object, key: string): boolean => Object.hasOwn(object, key);
+
+export const escapeToken = (token: string): string => token.replaceAll("~", "~0").replaceAll("/", "~1");
+export const unescapeToken = (token: string): string => token.replaceAll("~1", "/").replaceAll("~0", "~");
+
+export const toPointer = (path: Path): string =>
+  path.map((token) => `/${escapeToken(String(token))}`).join("");
+
+export const fromPointer = (pointer: string): string[] =>
+  pointer === "" ? [] : pointer.slice(1).split("/").map(unescapeToken);
+
+/** What is at a place; nothing where there is no such place. */
+export function getAt(value: unknown, path: Path): unknown {
+  let at = value;
+  for (const token of path) {
+    if (Array.isArray(at)) at = at[Number(token)];
+    else if (isObject(at) && has(at, String(token))) at = at[String(token)];
+    else return undefined;
+  }
+  return at;
+}
+
+/** Sets a key without ever reaching a prototype: a field may be called `__proto__`. */
+export function put(object: object, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+}
+
+function copy(object: JsonObject): JsonObject {
+  const result: JsonObject = {};
+  for (const key of Object.keys(object)) put(result, key, object[key]);
+  return result;
+}
+
+/**
+ * The value with one place changed and everything else as it was, the order of keys included. `undefined` takes a
+ * field away; in a list, where nothing can be absent, it becomes `null`.
+ */
+export function setAt(value: Json | undefined, path: Path, to: Json | undefined): Json | undefined {
+  const [token, ...rest] = path;
+  if (token === undefined) return to;
+  if (typeof token === "number") {
+    const list = Array.isArray(value) ? [...value] : [];
+    while (list.length < token) list.push(null);
+    list[token] = setAt(list[token], rest, to) ?? null;
+    return list;
+  }
+  const object = isObject(value) ? copy(value) : {};
+  const changed = setAt(has(object, token) ? object[token] : undefined, rest, to);
+  if (changed === undefined) delete object[token];
+  else put(object, token, changed);
+  return object;
+}
+
+/** The same JSON, whatever the order of keys. */
+export function same(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => same(item, b[index]));
+  }
+  if (isObject(a) && isObject(b)) {
+    const keys = Object.keys(a);
+    return keys.length === Object.keys(b).length && keys.every((key) => has(b, key) && same(a[key], b[key]));
+  }
+  return false;
+}

@@ -1,0 +1,246 @@
+/** What stands around the controls: names, explanations, problems. */
+
+import type { FieldTemplateProps } from "@rjsf/utils";
+import { useEffect, useRef } from "react";
+import type { Json, JsonObject } from "../api/client";
+import { Icon } from "../ui/Icon";
+import { contextOf, hintOf, idOf, isChoice } from "./context";
+import { start, startItem } from "./initial";
+import { MARK } from "./prepare";
+import { brief } from "./words";
+
+export const CONTROLS =
+  "input:not(:disabled), textarea:not(:disabled), select:not(:disabled), button:not(:disabled)";
+
+/** Runs an action after which the focus goes to the first control inside: the button that was pressed may be gone. */
+export function useFocusInside<E extends HTMLElement>() {
+  const element = useRef<E>(null);
+  const wanted = useRef(false);
+  useEffect(() => {
+    if (!wanted.current) return;
+    wanted.current = false;
+    element.current?.querySelector<HTMLElement>(`.form-inside :is(${CONTROLS}), ${CONTROLS}`)?.focus();
+  });
+  return {
+    element,
+    afterwards: (action: () => void) => () => {
+      wanted.current = true;
+      action();
+    },
+  };
+}
+
+export function Required() {
+  return (
+    <span className="form-required">
+      <span aria-hidden="true">*</span>
+      <span className="visually-hidden"> (required)</span>
+    </span>
+  );
+}
+
+export function Problems({ id, problems }: { id: string; problems: string[] | undefined }) {
+  if (!problems || problems.length === 0) return null;
+  return (
+    <ul id={`${id}-problem`} className="form-problem">
+      {problems.map((problem) => (
+        <li key={problem}>{problem}</li>
+      ))}
+    </ul>
+  );
+}
+
+function Small({
+  label,
+  about,
+  onClick,
+  disabled,
+}: {
+  label: string;
+  about: string;
+  onClick(): void;
+  disabled: boolean;
+}) {
+  return (
+    <button
+      type="button"
+      className="button plain small"
+      aria-label={`${label}: ${about}`}
+      onClick={onClick}
+      disabled={disabled}
+    >
+      {label}
+    </button>
+  );
+}
+
+type Kind = "object" | "list" | "choice" | "check" | "control";
+
+function kindOf(schema: JsonObject): Kind {
+  if (isChoice(schema)) return "choice";
+  if (Array.isArray(schema.enum)) return "control";
+  if (schema.type === "object") return "object";
+  if (schema.type === "array") return "list";
+  return schema.type === "boolean" ? "check" : "control";
+}
+
+/** Whether a value is of the kind that the field shows; numbers being typed are texts for a while. */
+function shows(kind: Kind, schema: JsonObject, value: Json): boolean {
+  if (kind === "object") return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (kind === "list") return Array.isArray(value);
+  if (kind === "check") return typeof value === "boolean";
+  if (kind === "choice" || Array.isArray(schema.enum)) return true;
+  if (schema.type === "string") return typeof value === "string";
+  if (schema.type === "number" || schema.type === "integer")
+    return typeof value === "number" || typeof value === "string";
+  return true;
+}
+
+export function FieldTemplate(props: FieldTemplateProps) {
+  const {
+    registry,
+    fieldPathId,
+    children,
+    formData,
+    onChange,
+    required = false,
+    rawErrors,
+    uiSchema,
+  } = props;
+  const schema = props.schema as JsonObject;
+  const { path } = fieldPathId;
+  const value = formData as Json | undefined;
+  const kind = kindOf(schema);
+  const base = idOf(registry, path);
+  // A choice holds a field at the same place, which has the plain id.
+  const id = kind === "choice" ? `${base}-choice` : base;
+  const last = path.at(-1);
+  const isRoot = path.length === 0;
+  const inList = typeof last === "number";
+  const bare = uiSchema?.["ui:options"]?.bare === true;
+  const disabled = props.disabled === true || props.readonly === true;
+  const { drawn } = contextOf(registry).engine;
+  const label = inList ? `${schema.title ?? "Item"} ${last + 1}` : props.label || "Value";
+  const { element, afterwards } = useFocusInside<HTMLDivElement>();
+  const change = (to: Json | undefined) => afterwards(() => onChange(to, path));
+  const empty: Json | undefined = inList ? startItem(schema, drawn) : undefined;
+
+  const hasNull = schema[MARK.nullable] === true;
+  const isNull = value === null && (hasNull || kind !== "control") && !(inList && !hasNull);
+  const misfit = value !== undefined && value !== null && !shows(kind, schema, value);
+  // Parts of something that is not there are not shown either: a schema may contain itself.
+  const absent = kind === "object" && value === undefined && !required && !isRoot && !bare;
+
+  const actions: { label: string; to: Json | undefined }[] = [];
+  if (hasNull && value === undefined && !bare) actions.push({ label: "Set to null", to: null });
+  if (hasNull && value !== undefined && value !== null && inList)
+    actions.push({ label: "Set to null", to: null });
+  if (kind === "control" && schema.type === "string" && value === undefined)
+    actions.push({ label: "Send empty text", to: "" });
+  if (kind === "list" && value === undefined && !bare) actions.push({ label: "Send empty list", to: [] });
+  if (isNull || misfit) actions.push({ label: "Clear", to: empty });
+  else if (!inList && !bare && !isRoot) {
+    const removable = kind === "object" || kind === "list" || kind === "choice";
+    if (removable && value !== undefined && !required) actions.push({ label: "Clear", to: undefined });
+    if ((kind === "check" && value !== undefined && !required) || (kind === "control" && value === "")) {
+      actions.push({ label: "Clear", to: undefined });
+    }
+  }
+  const buttons = actions.map((action) => (
+    <Small
+      key={action.label}
+      label={action.label}
+      about={label}
+      onClick={change(action.to)}
+      disabled={disabled}
+    />
+  ));
+  const inside = isNull ? (
+    <p className="form-null mono">null</p>
+  ) : misfit ? (
+    <p className="form-null">
+      <code>{brief(value)}</code> does not fit this field. Clear it, or change it as raw JSON.
+    </p>
+  ) : absent ? (
+    <button
+      type="button"
+      className="button small"
+      onClick={change(start(schema, drawn, true) ?? {})}
+      disabled={disabled}
+    >
+      <Icon name="plus" />
+      Add {label}
+    </button>
+  ) : (
+    children
+  );
+  const hint = hintOf(schema, value);
+  const notes = (
+    <>
+      {typeof schema.description === "string" && schema.description !== "" && (
+        <p id={`${id}-about`} className="form-about">
+          {schema.description}
+        </p>
+      )}
+      {hint !== "" && (
+        <p id={`${id}-hint`} className="form-hint">
+          {hint}
+        </p>
+      )}
+    </>
+  );
+  const problems = kind === "choice" && !isNull ? null : <Problems id={id} problems={rawErrors} />;
+  const state =
+    value === "" && kind === "control" && !inList ? (
+      <span className="form-state">sent as empty text</span>
+    ) : null;
+  const word = (
+    <>
+      {label}
+      {required && !inList && <Required />}
+      {props.schema.deprecated === true && <span className="form-state"> deprecated</span>}
+    </>
+  );
+
+  if (kind === "object" || kind === "list" || kind === "choice") {
+    if ((isRoot && kind === "object") || bare) {
+      return (
+        <div ref={element} className="form-group bare">
+          {bare && notes}
+          {buttons.length > 0 && <span className="form-actions">{buttons}</span>}
+          {problems}
+          <div className="form-inside">{inside}</div>
+        </div>
+      );
+    }
+    return (
+      <div ref={element} className="form-group">
+        <fieldset id={`${id}-group`} aria-describedby={rawErrors?.length ? `${id}-problem` : undefined}>
+          <legend>{word}</legend>
+          {buttons.length > 0 && <span className="form-actions">{buttons}</span>}
+          {notes}
+          {problems}
+          <div className="form-inside">{inside}</div>
+        </fieldset>
+      </div>
+    );
+  }
+  return (
+    <div ref={element} className={`form-field ${kind}`}>
+      <div className="form-label">
+        {isNull || misfit ? (
+          <span className="form-name">{word}</span>
+        ) : (
+          <label htmlFor={id} className={bare ? "visually-hidden" : "form-name"}>
+            {word}
+          </label>
+        )}
+        {state}
+        <span className="form-actions quiet">{buttons}</span>
+      </div>
+      {notes}
+      <div className="form-inside">{inside}</div>
+      {problems}
+    </div>
+  );
+}

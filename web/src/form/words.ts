@@ -1,0 +1,145 @@
+/** Rules of a schema, in words that stand behind a field's name. */
+
+import type { Json, JsonObject } from "../api/client";
+
+const KINDS: Record<string, string> = {
+  string: "text",
+  integer: "a whole number",
+  number: "a number",
+  boolean: "yes or no",
+  object: "an object",
+  array: "a list",
+  null: "null",
+};
+
+const FORMATS: Record<string, string> = {
+  date: "a date such as 2025-01-31",
+  time: "a time such as 12:30:00Z",
+  "date-time": "a date and time such as 2025-01-31T12:30:00Z",
+  duration: "a duration such as PT1H30M",
+  email: "an email address",
+  "idn-email": "an email address",
+  uri: "an address such as https://example.com/page",
+  "uri-reference": "an address or part of one",
+  url: "an address such as https://example.com/page",
+  hostname: "a host name",
+  ipv4: "an IPv4 address",
+  ipv6: "an IPv6 address",
+  uuid: "a UUID",
+  regex: "a regular expression",
+  "json-pointer": "a JSON pointer",
+};
+
+/** A value, briefly: texts as they are, the rest as JSON. */
+export const brief = (value: Json | undefined): string => {
+  const text = typeof value === "string" && value !== "" ? value : (JSON.stringify(value) ?? "");
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
+};
+
+const or = (parts: string[]): string => {
+  const unique = [...new Set(parts.filter((part) => part !== ""))];
+  return unique.length < 2 ? unique.join("") : `${unique.slice(0, -1).join(", ")} or ${unique.at(-1)}`;
+};
+
+const count = (many: unknown, one: string, more = `${one}s`): string => `${many} ${many === 1 ? one : more}`;
+
+/** A whole number that a double would change. It is kept as text, so that it is refused instead of changed. */
+export const tooLarge = (value: unknown): value is string =>
+  typeof value === "string" && /^[+-]?\d+$/.test(value.trim()) && !Number.isSafeInteger(Number(value));
+
+export function inPlainWords(keyword: string, says: unknown, value: Json, pointer: string): string {
+  switch (keyword) {
+    case "type": {
+      const types = (Array.isArray(says) ? says : [says]).map(String);
+      const numbers = types.some((type) => type === "integer" || type === "number");
+      if (numbers && tooLarge(value))
+        return `must lie between ±${Number.MAX_SAFE_INTEGER}: larger would be changed on the way`;
+      // An item that nobody filled in.
+      if (value === null && /\/\d+$/.test(pointer)) return "is required";
+      return `must be ${or(types.map((type) => KINDS[type] ?? type))}`;
+    }
+    case "enum":
+      if (value === null && /\/\d+$/.test(pointer)) return "is required";
+      return Array.isArray(says) && says.length > 1
+        ? `must be one of ${says.map(brief).join(", ")}`
+        : `must be ${brief(Array.isArray(says) ? says[0] : null)}`;
+    case "const":
+      return `must be ${brief(says as Json)}`;
+    case "minimum":
+      return `must be at least ${says}`;
+    case "maximum":
+      return `must be at most ${says}`;
+    case "exclusiveMinimum":
+      return `must be more than ${says}`;
+    case "exclusiveMaximum":
+      return `must be less than ${says}`;
+    case "multipleOf":
+      return `must be a multiple of ${says}`;
+    case "minLength":
+      return says === 1 ? "must not be empty" : `must have at least ${count(says, "character")}`;
+    case "maxLength":
+      return `must have at most ${count(says, "character")}`;
+    case "pattern":
+      return `must match ${says}`;
+    case "format":
+      return `must be ${FORMATS[String(says)] ?? `in the format ${says}`}`;
+    case "minItems":
+      return `must have at least ${count(says, "item")}`;
+    case "maxItems":
+      return `must have at most ${count(says, "item")}`;
+    case "uniqueItems":
+      return "must not have the same item twice";
+    case "contains":
+    case "minContains":
+    case "maxContains":
+      return "does not have the items it must have";
+    case "minProperties":
+      return `must have at least ${count(says, "field")}`;
+    case "maxProperties":
+      return `must have at most ${count(says, "field")}`;
+    case "false":
+      return "is not allowed here";
+    case "not":
+      return "has a value that is not allowed";
+    default:
+      return "is not valid";
+  }
+}
+
+export function oneOfTypes(kinds: { keyword: string; says: unknown }[]): string {
+  const words = kinds.map(({ keyword, says }) => {
+    if (keyword === "type")
+      return or((Array.isArray(says) ? says : [says]).map((type) => KINDS[String(type)] ?? String(type)));
+    if (keyword === "const") return brief(says as Json);
+    return keyword === "enum" && Array.isArray(says) ? or(says.map(brief)) : "";
+  });
+  const said = or(words);
+  return said === "" ? "does not fit any of the choices" : `must be ${said}`;
+}
+
+/** The limits of a field, as a hint under it. */
+export function limits(schema: JsonObject): string {
+  const parts: string[] = [];
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  if (minimum !== undefined && maximum !== undefined) parts.push(`${minimum} to ${maximum}`);
+  else if (minimum !== undefined) parts.push(`at least ${minimum}`);
+  else if (maximum !== undefined) parts.push(`at most ${maximum}`);
+  if (exclusiveMinimum !== undefined) parts.push(`more than ${exclusiveMinimum}`);
+  if (exclusiveMaximum !== undefined) parts.push(`less than ${exclusiveMaximum}`);
+  if (multipleOf !== undefined && multipleOf !== 1) parts.push(`a multiple of ${multipleOf}`);
+  parts.push(...range(schema.minLength, schema.maxLength, "character"));
+  parts.push(...range(schema.minItems, schema.maxItems, "item"));
+  if (typeof schema.pattern === "string") parts.push(`matches ${schema.pattern}`);
+  const format = FORMATS[String(schema.format)];
+  if (format !== undefined) parts.push(format);
+  const text = parts.join("; ");
+  return text === "" ? "" : `${text[0]?.toUpperCase()}${text.slice(1)}.`;
+}
+
+function range(least: Json | undefined, most: Json | undefined, what: string): string[] {
+  if (least !== undefined && most !== undefined) {
+    return [least === most ? count(least, what) : `${least} to ${count(most, what)}`];
+  }
+  if (least !== undefined) return least === 0 ? [] : [`at least ${count(least, what)}`];
+  return most === undefined ? [] : [`at most ${count(most, what)}`];
+}

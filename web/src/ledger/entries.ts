@@ -1,0 +1,122 @@
+/** Events as entries of a timeline: which kind each is, and what it is called. */
+
+import type { Json } from "../api/client";
+import { oneLine } from "../json/show";
+import { type Body, callsOf, type LedgerEvent, textOf } from "./event";
+
+/** The five kinds that people tell apart at a glance, what a model said, and everything else. */
+export type Kind = "user" | "call" | "output" | "error" | "final" | "model" | "quiet";
+
+export interface Entry {
+  seq: number;
+  event: LedgerEvent;
+  kind: Kind;
+  /** What it is called: "Tool call". */
+  word: string;
+  /** What it is about: the tool, the agent. */
+  about: string;
+  /** In how many agents used as tools it happened. */
+  depth: number;
+}
+
+/** Notes that people should see among the conversation. */
+const LOUD_NOTES = new Set(["run_failed", "cue_dismissed", "late_result"]);
+
+/** Every event of the ledger, in its order. */
+export const allEntries = (events: readonly LedgerEvent[]): Entry[] => events.map(entryOf);
+
+/** What was said and done, without how it came about. */
+export function conversation(events: readonly LedgerEvent[]): Entry[] {
+  const entries: Entry[] = [];
+  for (const event of events) {
+    const entry = entryOf(event);
+    if (entry.kind === "quiet" && !isLoud(event.body)) continue;
+    if (entry.kind === "model" && textOf(bodyContent(event.body)) === "") continue;
+    if (event.body.type === "final_response") forgetSameReply(entries, event.body.output);
+    entries.push(entry);
+  }
+  return entries;
+}
+
+/** The final response says again what the model replied last; it is shown once. */
+function forgetSameReply(entries: Entry[], output: Json): void {
+  const last = entries.at(-1);
+  if (last?.event.body.type !== "model_response") return;
+  const said = textOf(last.event.body.content);
+  if (said === output || sameJson(said, output)) entries.pop();
+}
+
+function sameJson(text: string, value: Json): boolean {
+  try {
+    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value);
+  } catch {
+    return false;
+  }
+}
+
+const isLoud = (body: Body): boolean => body.type === "note" && LOUD_NOTES.has(body.name);
+
+const bodyContent = (body: Body) => (body.type === "model_response" ? body.content : undefined);
+
+function entryOf(event: LedgerEvent): Entry {
+  const [kind, word, about] = named(event);
+  return { seq: event.seq, event, kind, word, about, depth: (event.invocation ?? "").split("/@").length - 1 };
+}
+
+function named({ body, author }: LedgerEvent): [Kind, string, string] {
+  switch (body.type) {
+    case "user_message":
+      return ["user", "User", ""];
+    case "tool_call":
+      return ["call", "Tool call", body.tool];
+    case "tool_result":
+      return "error" in body.outcome
+        ? ["error", "Tool error", body.tool]
+        : ["output", "Tool output", body.tool];
+    case "final_response":
+      return ["final", "Final response", author];
+    case "model_response":
+      return callsOf(body.content).length > 0
+        ? ["model", "Model called", calledTools(body.content)]
+        : ["model", "Model replied", author];
+    case "error":
+      return ["error", "Error", body.kind];
+    case "model_request":
+      return ["quiet", "Model asked", author];
+    case "session_started":
+      return ["quiet", "Session began", body.agent];
+    case "session_ended":
+      return ["quiet", "Session ended", body.reason.replaceAll("_", " ")];
+    case "agent_started":
+      return ["quiet", "Agent began", author];
+    case "agent_ended":
+      return ["quiet", "Agent ended", author];
+    case "output_rejected":
+      return ["quiet", "Output rejected", author];
+    case "yield":
+      return ["quiet", body.kind === "loop" ? "Waits for the user" : "Waits for tools", author];
+    case "state_change":
+      return ["quiet", "State changed", Object.keys(body.changes).join(", ")];
+    case "state_conflict":
+      return ["quiet", "State conflict", ""];
+    case "note":
+      return ["quiet", noteWord(body.name), author];
+    default:
+      // A newer server may know kinds that this page does not.
+      return ["quiet", (body as { type: string }).type.replaceAll("_", " "), author];
+  }
+}
+
+function calledTools(content: Parameters<typeof callsOf>[0]): string {
+  return oneLine(
+    callsOf(content)
+      .map((call) => call.name)
+      .join(", "),
+    80,
+  );
+}
+
+function noteWord(name: string): string {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,96 @@
+import { Link } from "wouter";
+import { useAgents, useOpenCues, useSessions } from "../../api/queries";
+import { Icon } from "../../ui/Icon";
+import { ProblemNotice } from "../../ui/Notice";
+import { Since } from "../../ui/time";
+import { HowToConnect } from "./HowToConnect";
+import { PastSessions } from "./PastSessions";
+import { SessionLine } from "./SessionLine";
+
+const WAITS_FOR: { [kind: string]: string } = {
+  model: "the model's next step",
+  tool: "a tool's result",
+  user: "what the user says",
+};
+
+export function Home() {
+  const cues = useOpenCues();
+  const live = useSessions({ status: "active", pageSize: 50 });
+  const agents = useAgents();
+  const past = useSessions({ pageSize: 1 });
+  const waiting = cues.data?.cues ?? [];
+  const running = live.data?.sessions ?? [];
+  const online = (agents.data?.agents ?? []).filter((agent) => agent.online);
+  const nothing = cues.data && live.data && agents.data && past.data;
+  const empty = nothing && waiting.length === 0 && online.length === 0 && past.data.sessions.length === 0;
+  return (
+    <div className="stack">
+      <h1>Sessions</h1>
+      {cues.error && <ProblemNotice error={cues.error} />}
+      {empty && <HowToConnect />}
+      {waiting.length > 0 && (
+        <section className="card" aria-labelledby="waiting-heading">
+          <header>
+            <h2 id="waiting-heading">Waiting for you</h2>
+          </header>
+          <ul className="list">
+            {waiting.map((cue) => (
+              <li key={cue.id}>
+                <Link className="entry" href={`/sessions/${cue.session}`}>
+                  <span className="row">
+                    <span className={cue.status === "abandoned" ? "badge abandoned" : "badge waiting"}>
+                      <Icon name={cue.status === "abandoned" ? "error" : "wait"} />
+                      {cue.status === "abandoned" ? "abandoned" : cue.head ? "your turn" : "in line"}
+                    </span>
+                    <span className="entry-title">{cue.agent}</span>
+                    <span className="soft">needs {WAITS_FOR[cue.kind] ?? cue.kind}</span>
+                  </span>
+                  <span className="soft">
+                    for <Since at={cue.opened_at} />
+                  </span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {online.length > 0 && (
+        <section className="card" aria-labelledby="agents-heading">
+          <header>
+            <h2 id="agents-heading">Agents you can start</h2>
+          </header>
+          <ul className="list">
+            {online.map((agent) => (
+              <li key={`${agent.host} ${agent.name}`}>
+                <Link className="entry" href={`/start?agent=${encodeURIComponent(agent.name)}`}>
+                  <span className="row">
+                    <span className="entry-title">{agent.name}</span>
+                    <span className="soft">{agent.description}</span>
+                  </span>
+                  <span className="soft">
+                    {!agent.tools?.length
+                      ? "no tools"
+                      : `${agent.tools.length} tool${agent.tools.length === 1 ? "" : "s"}`}
+                  </span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {running.length > 0 && (
+        <section className="card" aria-labelledby="live-heading">
+          <header>
+            <h2 id="live-heading">Live sessions</h2>
+          </header>
+          <ul className="list">
+            {running.map((session) => (
+              <SessionLine key={session.id} session={session} />
+            ))}
+          </ul>
+        </section>
+      )}
+      {!empty && <PastSessions />}
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+import { useEffect, useId, useState } from "react";
+import { useSearchParams } from "wouter";
+import { useSessions } from "../../api/queries";
+import { ProblemNotice } from "../../ui/Notice";
+import { SessionLine } from "./SessionLine";
+
+/** How long to wait for another letter before searching. */
+const PAUSE_MS = 200;
+
+/** Sessions that have ended, with search and filter. What is sought stands in the address. */
+export function PastSessions() {
+  const [params, setParams] = useSearchParams();
+  const [text, setText] = useState(params.get("q") ?? "");
+  const status = params.get("status") ?? "";
+  const pages = (params.get("page") ?? "").split(",").filter((page) => page !== "");
+  const [search, filter] = [useId(), useId()];
+  const set = (changes: { [name: string]: string }) =>
+    setParams(
+      (before) => {
+        for (const [name, value] of Object.entries(changes)) {
+          if (value === "") before.delete(name);
+          else before.set(name, value);
+        }
+        return before;
+      },
+      { replace: true },
+    );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts a search
+  useEffect(() => {
+    if (text === (params.get("q") ?? "")) return;
+    const timer = setTimeout(() => set({ q: text, page: "" }), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const found = useSessions({
+    status,
+    q: params.get("q") ?? "",
+    ...(pages.length > 0 ? { pageToken: pages.at(-1) ?? "" } : {}),
+  });
+  const sessions = found.data?.sessions ?? [];
+  const next = found.data?.next_page_token;
+  return (
+    <section className="card" aria-labelledby="past-heading">
+      <header>
+        <h2 id="past-heading">All sessions</h2>
+        <search className="row">
+          <label htmlFor={search} className="visually-hidden">
+            Search sessions
+          </label>
+          <input
+            id={search}
+            type="search"
+            className="short"
+            placeholder="Search agent or description"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+          <label htmlFor={filter} className="visually-hidden">
+            Status
+          </label>
+          <select
+            id={filter}
+            className="short"
+            value={status}
+            onChange={(event) => set({ status: event.target.value, page: "" })}
+          >
+            <option value="">any status</option>
+            <option value="active">active</option>
+            <option value="completed">completed</option>
+            <option value="cancelled">cancelled</option>
+          </select>
+        </search>
+      </header>
+      {found.error && <ProblemNotice error={found.error} />}
+      <ul className="list">
+        {sessions.map((session) => (
+          <SessionLine key={session.id} session={session} />
+        ))}
+      </ul>
+      {found.data && sessions.length === 0 && <p className="soft">No session is like that.</p>}
+      {(pages.length > 0 || next) && (
+        <nav className="buttons" aria-label="Pages of sessions">
+          <button
+            type="button"
+            className="button small"
+            disabled={pages.length === 0}
+            onClick={() => set({ page: pages.slice(0, -1).join(",") })}
+          >
+            Newer
+          </button>
+          <button
+            type="button"
+            className="button small"
+            disabled={!next}
+            onClick={() => next && set({ page: [...pages, next].join(",") })}
+          >
+            Older
+          </button>
+        </nav>
+      )}
+    </section>
+  );
+}

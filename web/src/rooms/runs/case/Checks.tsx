@@ -1,0 +1,111 @@
+import type { Check } from "../data/check";
+import { EventLinks } from "../parts/EventLinks";
+import { MoreButton, useMore } from "../parts/More";
+import { Value } from "../parts/Value";
+import { VerdictBadge } from "../parts/VerdictBadge";
+
+interface Props {
+  checks: readonly Check[];
+  session: string | null;
+}
+
+/** What judged a step or a case. Those that were never made are folded: the error that kept them says it all. */
+export function Checks({ checks, session }: Props) {
+  const unmade = checks.filter((check) => check.word === "unscored" && check.evidence.length === 0);
+  if (unmade.length < 2) return <CheckList checks={checks} session={session} />;
+  const made = checks.filter((check) => !unmade.includes(check));
+  return (
+    <>
+      {made.length > 0 && <CheckList checks={made} session={session} />}
+      <details>
+        <summary>
+          <VerdictBadge verdict="unjudged" word="unscored" /> {unmade.length} evaluations were not made
+        </summary>
+        <CheckList checks={unmade} session={session} />
+      </details>
+    </>
+  );
+}
+
+/** What each looked for, what it found, and where. */
+function CheckList({ checks, session }: Props) {
+  const { shown, left, more } = useMore(checks, 50);
+  return (
+    <>
+      <ul className="checks">
+        {shown.map((check, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: two evaluations may have the same name, and their order is fixed
+          <CheckItem key={`${index} ${check.name}`} check={check} session={session} />
+        ))}
+      </ul>
+      <MoreButton left={left} more={more} what="evaluations" />
+    </>
+  );
+}
+
+function CheckItem({ check, session }: { check: Check; session: string | null }) {
+  // The first piece of evidence is the message itself; only its events are new.
+  const [first, ...rest] =
+    check.evidence[0]?.text === check.message ? check.evidence : [null, ...check.evidence];
+  return (
+    <li className={`check ${check.status}`}>
+      <div className="row">
+        <VerdictBadge verdict={check.status} word={check.word} />
+        <strong className="check-name">{check.name}</strong>
+        {check.line !== null && <span className="soft">line {check.line}</span>}
+      </div>
+      {check.description && <p className="soft">{check.description}</p>}
+      {check.message && (
+        <p>
+          {check.message} <EventLinks session={session} events={first?.events ?? []} />
+        </p>
+      )}
+      {rest.length > 0 && <EvidenceList evidence={rest} session={session} />}
+      <div className="row">
+        {check.score !== null && <Score score={check.score} />}
+        {check.value !== undefined && (
+          <span className="grow">
+            <span className="soft">Value </span>
+            <Value value={check.value} label="Value" />
+          </span>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function EvidenceList({
+  evidence,
+  session,
+}: {
+  evidence: (Check["evidence"][number] | null)[];
+  session: string | null;
+}) {
+  const { shown, left, more } = useMore(evidence, 20);
+  return (
+    <>
+      <ul className="evidence">
+        {shown.map((one, index) =>
+          one ? (
+            // biome-ignore lint/suspicious/noArrayIndexKey: reasons have no names, and their order is fixed
+            <li key={index}>
+              {one.text} <EventLinks session={session} events={one.events} />
+            </li>
+          ) : null,
+        )}
+      </ul>
+      <MoreButton left={left} more={more} what="reasons" />
+    </>
+  );
+}
+
+function Score({ score }: { score: number }) {
+  const label = Number(score.toFixed(3));
+  return (
+    <span className="score">
+      <span className="soft">Score </span>
+      <meter min={0} max={1} value={score} aria-label={`Score ${label} of 1`} />
+      <code>{label}</code>
+    </span>
+  );
+}

@@ -1,0 +1,101 @@
+/** Two runs side by side: what changed from the one to the other. */
+
+import { type Case, checksOf } from "./case";
+import { keyOf } from "./result";
+
+export interface Pair {
+  key: string;
+  before: Case;
+  after: Case;
+  /** What changed besides the verdict, in words. */
+  changes: string[];
+}
+
+export interface Comparison {
+  /** Passed before and does not now. */
+  broken: Pair[];
+  /** Passes now and did not before. */
+  fixed: Pair[];
+  /** Another verdict, neither of them a pass. */
+  shifted: Pair[];
+  /** The same verdict, another score, outcome of an evaluation, or a duration worth a word. */
+  moved: Pair[];
+  same: Pair[];
+  onlyBefore: Case[];
+  onlyAfter: Case[];
+}
+
+/** Durations jitter: only these differences are worth a word. */
+const LONGER_BY_MS = 100;
+const LONGER_BY_SHARE = 0.25;
+
+export function compare(before: readonly Case[], after: readonly Case[]): Comparison {
+  const result: Comparison = {
+    broken: [],
+    fixed: [],
+    shifted: [],
+    moved: [],
+    same: [],
+    onlyBefore: [],
+    onlyAfter: [],
+  };
+  const left = keyed(before);
+  for (const [key, now] of keyed(after)) {
+    const then = left.get(key);
+    left.delete(key);
+    if (!then) result.onlyAfter.push(now);
+    else sort(result, { key, before: then, after: now, changes: changesOf(then, now) });
+  }
+  result.onlyBefore.push(...left.values());
+  return result;
+}
+
+function sort(result: Comparison, pair: Pair): void {
+  const [then, now] = [pair.before.verdict, pair.after.verdict];
+  if (then !== now) {
+    if (then === "passed") result.broken.push(pair);
+    else if (now === "passed") result.fixed.push(pair);
+    else result.shifted.push(pair);
+  } else if (pair.changes.length > 0) result.moved.push(pair);
+  else result.same.push(pair);
+}
+
+/** By file, name and repeat. Two cases that agree in all three are told apart by their order. */
+function keyed(cases: readonly Case[]): Map<string, Case> {
+  const found = new Map<string, Case>();
+  for (const one of cases) {
+    const base = `${keyOf(one)}#${one.repeat}`;
+    let key = base;
+    for (let twin = 2; found.has(key); twin += 1) key = `${base}/${twin}`;
+    found.set(key, one);
+  }
+  return found;
+}
+
+function changesOf(before: Case, after: Case): string[] {
+  const changes: string[] = [];
+  const then = new Map(checksOf(before).map((check) => [check.name, check]));
+  for (const check of checksOf(after)) {
+    const was = then.get(check.name);
+    then.delete(check.name);
+    if (!was) changes.push(`${check.name}: new, ${check.word}`);
+    else if (was.word !== check.word) changes.push(`${check.name}: ${was.word} → ${check.word}`);
+    else if (was.score !== check.score) {
+      changes.push(`${check.name}: score ${score(was.score)} → ${score(check.score)}`);
+    }
+  }
+  for (const gone of then.keys()) changes.push(`${gone}: no longer asked`);
+  const took = durationChange(before.durationMs, after.durationMs);
+  if (took) changes.push(took);
+  return changes;
+}
+
+const score = (value: number | null): string => (value === null ? "none" : String(Number(value.toFixed(3))));
+
+function durationChange(before: number | null, after: number | null): string | null {
+  if (before === null || after === null) return null;
+  const by = after - before;
+  if (Math.abs(by) < LONGER_BY_MS || Math.abs(by) < LONGER_BY_SHARE * Math.max(before, after)) return null;
+  const seconds = (ms: number) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+  return `${by > 0 ? "slower" : "faster"}: ${seconds(before)} → ${seconds(after)}`;
+}

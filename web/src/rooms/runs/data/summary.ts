@@ -1,0 +1,97 @@
+/** How many runs of cases came to what. */
+
+import type { Run } from "../../../api/client";
+import type { Case } from "./case";
+import { list, number, object } from "./read";
+import { type Verdict, verdictOf } from "./verdict";
+
+export interface Summary {
+  total: number;
+  passed: number;
+  failed: number;
+  errors: number;
+  terminated: number;
+  unjudged: number;
+  notRun: number;
+}
+
+export function readSummary(value: unknown): Summary | null {
+  const found = object(value);
+  if (number(found.total) === null) return null;
+  const count = (key: string) => number(found[key]) ?? 0;
+  return {
+    total: count("total"),
+    passed: count("passed"),
+    failed: count("failed"),
+    errors: count("errors"),
+    terminated: count("terminated"),
+    unjudged: count("unjudged"),
+    notRun: number(found.not_run) ?? count("notRun"),
+  };
+}
+
+/** Counts verdicts. One that is not known counts as unjudged: nobody can say that it passed. */
+export function count(verdicts: readonly Verdict[]): Summary {
+  const summary = { total: 0, passed: 0, failed: 0, errors: 0, terminated: 0, unjudged: 0, notRun: 0 };
+  for (const verdict of verdicts) {
+    summary.total += 1;
+    if (verdict === "passed") summary.passed += 1;
+    else if (verdict === "failed") summary.failed += 1;
+    else if (verdict === "error") summary.errors += 1;
+    else if (verdict === "terminated") summary.terminated += 1;
+    else summary.unjudged += 1;
+  }
+  return summary;
+}
+
+/** The counts of a run: as it says them, or counted; nothing while it has no result. */
+export function summaryOf(run: Run): Summary | null {
+  const result = object(run.result);
+  const said = readSummary((run as { summary?: unknown }).summary) ?? readSummary(result.summary);
+  if (said) return said;
+  const cases = [...list(result.scenarios), ...list(result.cases)];
+  if (cases.length === 0) return null;
+  return count(cases.map((one) => verdictOf(object(one).verdict ?? object(one).status)));
+}
+
+export const summaryOfCases = (cases: readonly Case[]): Summary => count(cases.map((one) => one.verdict));
+
+/** The share that passed of those that were started; nothing where none was. */
+export function passRate(summary: Summary | null): number | null {
+  if (!summary) return null;
+  const started = summary.total - summary.notRun;
+  return started > 0 ? summary.passed / started : null;
+}
+
+const plural = (one: number, word: string) => `${one} ${word}`;
+
+/** The counts that are not zero, as words, what needs a look first. */
+export function counted(summary: Summary): string[] {
+  const said: string[] = [];
+  if (summary.failed) said.push(plural(summary.failed, "failed"));
+  if (summary.errors) said.push(plural(summary.errors, summary.errors === 1 ? "error" : "errors"));
+  if (summary.terminated) said.push(plural(summary.terminated, "terminated"));
+  if (summary.unjudged) said.push(plural(summary.unjudged, "unjudged"));
+  if (summary.notRun) said.push(plural(summary.notRun, "not run"));
+  if (summary.passed || said.length === 0) said.push(plural(summary.passed, "passed"));
+  return said;
+}
+
+/** The 95 % Wilson interval of a pass rate. */
+export function wilson(passed: number, runs: number): [number, number] {
+  if (runs === 0) return [0, 1];
+  const z = 1.959964;
+  const share = passed / runs;
+  const scale = 1 + (z * z) / runs;
+  const middle = (share + (z * z) / (2 * runs)) / scale;
+  const reach = (z * Math.sqrt((share * (1 - share)) / runs + (z * z) / (4 * runs * runs))) / scale;
+  return [Math.max(0, middle - reach), Math.min(1, middle + reach)];
+}
+
+/** A share in percent. Only all is 100 %, and only none is 0 %. */
+export function percent(share: number): string {
+  const rounded = Math.round(share * 100);
+  if (rounded === 100 && share < 1) return ">99 %";
+  if (rounded === 0 && share > 0) return "<1 %";
+  return `${rounded} %`;
+}

@@ -1,0 +1,134 @@
+import { useEffect, useMemo, useRef } from "react";
+import { Link } from "wouter";
+import { oneLine, pretty } from "../../../json/show";
+import type { LedgerEvent } from "../../../ledger/event";
+import { Clock } from "../../../ui/time";
+import { caseHref, runHref, useAddress } from "../address";
+import { readResult } from "../data/result";
+import { lineOf } from "../data/transcript";
+import { Crumbs } from "../parts/Crumbs";
+import type { Report } from "./embedded";
+
+const PAGE = 200;
+const LONGEST = 50_000;
+
+/** A session inside a report: its events in order, the one that the address names in view. */
+export function SessionPage({ report, id }: { report: Report; id: string }) {
+  const [params] = useAddress();
+  const told = report.sessions.find(({ session }) => session.id === id);
+  const one = useMemo(
+    () => readResult(report.run)?.cases.find(({ sessions }) => sessions.includes(id)),
+    [report.run, id],
+  );
+  const way: [string, string | null][] = [[report.run.title || report.run.id, runHref(report.run.id)]];
+  if (one) way.push([one.name, caseHref(report.run.id, one.n)]);
+  const title = told ? `Session of ${told.session.description || told.session.agent || id}` : "Session";
+  return (
+    <div className="stack">
+      <Crumbs way={[...way, [`Session (${told?.session.part ?? "?"})`, null]]} />
+      <h1>{title}</h1>
+      {told ? (
+        <Events key={id} events={told.events} wanted={Number(params.get("e")) || null} session={id} />
+      ) : (
+        <p>The events of this session are not in this report.</p>
+      )}
+    </div>
+  );
+}
+
+function Events({
+  events,
+  wanted,
+  session,
+}: {
+  events: LedgerEvent[];
+  wanted: number | null;
+  session: string;
+}) {
+  const at =
+    wanted === null
+      ? 0
+      : Math.max(
+          0,
+          events.findIndex((event) => event.seq === wanted),
+        );
+  const first = Math.floor(at / PAGE) * PAGE;
+  const shown = events.slice(first, first + PAGE);
+  const place = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (wanted === null) return;
+    place.current?.scrollIntoView({ block: "center" });
+    place.current?.focus({ preventScroll: true });
+  }, [wanted]);
+  const to = (index: number) => `/sessions/${encodeURIComponent(session)}?e=${events[index]?.seq}`;
+  const pages = (
+    <nav className="buttons" aria-label="More events">
+      {first > 0 && <Link href={to(first - PAGE)}>Earlier events</Link>}
+      <span className="soft">
+        {events.length === 0
+          ? "no events"
+          : `${first + 1} to ${first + shown.length} of ${events.length} events`}
+      </span>
+      {first + PAGE < events.length && <Link href={to(first + PAGE)}>Later events</Link>}
+    </nav>
+  );
+  return (
+    <>
+      {pages}
+      <ol className="card transcript events">
+        {shown.map((event) => {
+          const here = event.seq === wanted;
+          return (
+            <li
+              key={event.seq}
+              id={`e${event.seq}`}
+              ref={here ? place : undefined}
+              tabIndex={here ? -1 : undefined}
+              className={`${lineOf(event)?.kind ?? "other"}${here ? " marked" : ""}`}
+            >
+              <Link
+                href={`/sessions/${encodeURIComponent(session)}?e=${event.seq}`}
+                aria-label={`Event ${event.seq}`}
+              >
+                {event.seq}
+              </Link>
+              <EventLine event={event} />
+            </li>
+          );
+        })}
+      </ol>
+      {events.length > PAGE && pages}
+    </>
+  );
+}
+
+function EventLine({ event }: { event: LedgerEvent }) {
+  const line = lineOf(event);
+  const kind = event.body?.type ?? "event";
+  const whole = pretty(event.body);
+  return (
+    <div className="line">
+      <span className="row soft event-head">
+        <Clock at={event.at} />
+        <span>{kind.replaceAll("_", " ")}</span>
+        <span>{event.author}</span>
+      </span>
+      {line && (
+        <div>
+          <strong>{line.who}</strong> {line.text}
+        </div>
+      )}
+      <details className="value">
+        <summary className="soft">
+          {line ? (
+            "As it was written"
+          ) : (
+            <code>{oneLine(JSON.parse(JSON.stringify(event.body ?? null)), 120)}</code>
+          )}
+        </summary>
+        <pre>{whole.slice(0, LONGEST)}</pre>
+        {whole.length > LONGEST && <p>… and {(whole.length - LONGEST).toLocaleString()} more characters.</p>}
+      </details>
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+import { type ReactNode, useMemo } from "react";
+import { Link } from "wouter";
+import type { Run } from "../../../api/client";
+import { Notice, ProblemNotice } from "../../../ui/Notice";
+import { Day, Since } from "../../../ui/time";
+import { type Result, readResult, tookMs } from "../data/result";
+import { passRate, percent } from "../data/summary";
+import { verdictOf } from "../data/verdict";
+import { Counts } from "../parts/Counts";
+import { Crumbs } from "../parts/Crumbs";
+import { Facts } from "../parts/Facts";
+import { took as inTime } from "../parts/took";
+import { VerdictBadge } from "../parts/VerdictBadge";
+import { useRunResult, useSource } from "../source";
+import { CaseTable } from "./CaseTable";
+
+/** One run: its counts, and each of its cases. */
+export function RunRoom({ id }: { id: string }) {
+  const read = useRunResult(id);
+  const result = useMemo(() => (read.data ? readResult(read.data) : null), [read.data]);
+  if (!read.data) return <NotYet error={read.error}>Reading the run …</NotYet>;
+  return (
+    <div className="stack">
+      <RunHead run={read.data} result={result} />
+      {result ? <CaseTable run={id} cases={result.cases} /> : <NoResult run={read.data} />}
+    </div>
+  );
+}
+
+export function NotYet({ error, children }: { error: unknown; children: ReactNode }) {
+  const { many } = useSource();
+  return (
+    <div className="stack">
+      <h1>Run</h1>
+      {error ? <ProblemNotice error={error} /> : <p role="status">{children}</p>}
+      {many && (
+        <p>
+          <Link href="/runs">All runs</Link>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function RunHead({ run, result }: { run: Run; result: Result | null }) {
+  const { many } = useSource();
+  const took = tookMs(run);
+  const rate = passRate(result?.summary ?? null);
+  return (
+    <header className="stack tight">
+      {many && (
+        <Crumbs
+          way={[
+            ["Runs", "/runs"],
+            [run.title || run.id, null],
+          ]}
+        />
+      )}
+      <div className="row">
+        <h1>{run.title || run.id}</h1>
+        <VerdictBadge verdict={verdictOf(run.status)} word={run.status} />
+      </div>
+      {result && (
+        <p className="run-counts">
+          <Counts summary={result.summary} />
+          {rate !== null && <strong>{percent(rate)} passed</strong>}
+        </p>
+      )}
+      <Facts
+        facts={[
+          ["Began", <Day key="began" at={run.started_at} />],
+          ["Took", took === null ? <Since key="took" at={run.started_at} /> : inTime(took)],
+          ["Seed", result?.seed ? <code key="seed">{result.seed}</code> : null],
+          ["EvalSet", result?.evalSet ?? null],
+          ["Run", <code key="run">{run.id}</code>],
+        ]}
+      />
+      {result?.interrupted && (
+        <Notice tone="warn">This run was interrupted: not all of its cases were played to the end.</Notice>
+      )}
+    </header>
+  );
+}
+
+function NoResult({ run }: { run: Run }) {
+  if (run.status === "running") {
+    return <Notice>This run is under way. Its cases appear here when it has ended.</Notice>;
+  }
+  return (
+    <Notice tone="warn">
+      This run has no result: it was ended before it could write one. Its sessions are kept, and can be found
+      among all sessions.
+    </Notice>
+  );
+}

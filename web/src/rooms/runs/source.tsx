@@ -1,0 +1,162 @@
+/**
+ * Where runs come from. The page reads them from the server; a report has one of them inside its own file. The rooms
+ * only know this, so that both show the same.
+ */
+
+import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
+import { createContext, useContext, useMemo } from "react";
+import { get, getText, Problem, type Run, type Runs, type Session } from "../../api/client";
+import type { LedgerEvent } from "../../ledger/event";
+import { parse } from "./data/read";
+import { type Summary, summaryOf } from "./data/summary";
+
+export interface Events {
+  events: LedgerEvent[];
+  /** Whether these are all. */
+  complete: boolean;
+}
+
+export interface RunsSource {
+  /** Whether there are other runs to go to. */
+  many: boolean;
+  /** What to say of a session that is not there. */
+  absent: string;
+  runs(after: string | null, signal: AbortSignal): Promise<Runs>;
+  run(id: string, signal: AbortSignal): Promise<Run>;
+  /** A session, or nothing when it is no longer kept. */
+  session(id: string, signal: AbortSignal): Promise<Session | null>;
+  events(session: string, signal: AbortSignal): Promise<Events>;
+  /** The address of a session, or of one of its events. */
+  sessionHref(session: string, event?: number): string;
+  /** The address of its ledger as a file; nothing where there is no such file. */
+  ledgerHref(session: string): string | null;
+}
+
+const PAGE = 200;
+const EVENTS_PAGE = 1000;
+/** A transcript beside a result is for reading; the session's own room has the rest. */
+const MOST_EVENTS = 5000;
+
+export const server: RunsSource = {
+  many: true,
+  absent: "is no longer kept",
+  runs: (after, signal) =>
+    get<Runs>(`/v1/runs?page_size=${PAGE}${after ? `&page_token=${encodeURIComponent(after)}` : ""}`, signal),
+  run: async (id, signal) => parse<Run>(await getText(`/v1/runs/${encodeURIComponent(id)}`, signal)),
+  session: async (id, signal) => {
+    try {
+      return await get<Session>(`/v1/sessions/${encodeURIComponent(id)}`, signal);
+    } catch (error) {
+      if (error instanceof Problem && error.status === 404) return null;
+      throw error;
+    }
+  },
+  events: async (session, signal) => {
+    const events: LedgerEvent[] = [];
+    for (;;) {
+      const after = events.at(-1)?.seq ?? 0;
+      const path = `/v1/sessions/${encodeURIComponent(session)}/events?after=${after}&limit=${EVENTS_PAGE}`;
+      const page = await get<{ events: LedgerEvent[]; last_seq: number }>(path, signal);
+      events.push(...page.events);
+      const last = events.at(-1)?.seq ?? 0;
+      if (page.events.length === 0 || last >= page.last_seq) return { events, complete: true };
+      if (events.length >= MOST_EVENTS) return { events, complete: false };
+    }
+  },
+  sessionHref: (session, event) =>
+    `/sessions/${encodeURIComponent(session)}${event === undefined ? "" : `#e${event}`}`,
+  ledgerHref: (session) => `/v1/sessions/${encodeURIComponent(session)}/ledger`,
+};
+
+export const Source = createContext<RunsSource>(server);
+export const useSource = (): RunsSource => useContext(Source);
+
+/** Runs change from elsewhere, and only sessions tell that they do. */
+const LOOK_AGAIN_MS = 5000;
+
+export function useRunList() {
+  const source = useSource();
+  return useInfiniteQuery({
+    queryKey: ["runs", "list"],
+    queryFn: ({ pageParam, signal }) => source.runs(pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_page_token ?? null,
+    refetchInterval: LOOK_AGAIN_MS,
+  });
+}
+
+/** A run with its result. One that has ended does not change, and may be large, so it is read once. */
+export function useRunResult(id: string) {
+  const source = useSource();
+  return useQuery({
+    queryKey: ["runs", "result", id],
+    queryFn: ({ signal }) => source.run(id, signal),
+    enabled: id !== "",
+    staleTime: ({ state }) => (state.data?.ended_at ? "static" : 1000),
+    refetchInterval: ({ state }) => (state.data && !state.data.ended_at ? LOOK_AGAIN_MS : false),
+  });
+}
+
+/** Browsers open six connections to a server; some are left for what people do meanwhile. */
+const AT_ONCE = 3;
+let underWay = 0;
+const waiting: (() => void)[] = [];
+
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (underWay >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
+  underWay += 1;
+  try {
+    return await work();
+  } finally {
+    underWay -= 1;
+    waiting.shift()?.();
+  }
+}
+
+/** The counts of runs: as the list says them, otherwise read from each run's result, a few at a time. */
+export function useSummaries(runs: readonly Run[]): Map<string, Summary | null> {
+  const source = useSource();
+  const unsaid = runs.filter((run) => run.status !== "running" && summaryOf(run) === null);
+  const read = useQueries({
+    queries: unsaid.map(({ id }) => ({
+      queryKey: ["run-summary", id],
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        inTurn(async () => summaryOf(await source.run(id, signal))),
+      staleTime: "static" as const,
+      gcTime: Number.POSITIVE_INFINITY,
+    })),
+  });
+  const known = new Map<string, Summary | null>();
+  for (const run of runs) {
+    const summary = summaryOf(run);
+    if (summary) known.set(run.id, summary);
+  }
+  unsaid.forEach((run, index) => {
+    const data = read[index]?.data;
+    if (data !== undefined) known.set(run.id, data);
+  });
+  const stamp = `${known.size}/${runs.length}/${runs[0]?.id}/${runs.at(-1)?.id}`;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: counts never change once known, so how many are is enough
+  return useMemo(() => known, [stamp]);
+}
+
+export function useCaseSessions(ids: readonly string[]) {
+  const source = useSource();
+  return useQueries({
+    queries: ids.map((id) => ({
+      queryKey: ["session", id, "of case"],
+      queryFn: ({ signal }: { signal: AbortSignal }) => source.session(id, signal),
+      staleTime: 60_000,
+    })),
+  });
+}
+
+export function useTranscript(session: string | null) {
+  const source = useSource();
+  return useQuery({
+    queryKey: ["transcript", session],
+    queryFn: ({ signal }) => source.events(session ?? "", signal),
+    enabled: session !== null,
+    staleTime: 60_000,
+  });
+}

@@ -1,0 +1,230 @@
+import { useId, useState } from "react";
+import type { Json, JsonObject } from "../../api/client";
+import { initialValue } from "../../form/initial";
+import { ValueEditor } from "../../form/ValueEditor";
+import { type FieldProblem, validate } from "../../form/validate";
+import { oneLine } from "../../json/show";
+import type { ToolDeclaration } from "../../ledger/event";
+import { Icon } from "../../ui/Icon";
+import { Markdown } from "../../ui/Markdown";
+import type { ModelDraft } from "./ModelDecision";
+import { Sending, type SendingState } from "./Sending";
+
+interface CallComposerProps {
+  cue: string;
+  tools: ToolDeclaration[];
+  draft: ModelDraft;
+  onChange(part: Partial<ModelDraft>): void;
+  onSend(answer: JsonObject): void;
+  sending: SendingState;
+}
+
+/** Above this many tools, they are looked for by typing. */
+const MANY = 8;
+
+/** Chooses tools, fills in their arguments, and sends one call or several as one model turn. */
+export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: CallComposerProps) {
+  const chosen =
+    tools.find((tool) => tool.name === draft.tool) ?? (tools.length === 1 ? tools[0] : undefined);
+  const schema = (chosen?.parameters ?? {}) as JsonObject;
+  const entered = chosen ? (draft.args[chosen.name] ?? initialValue(schema) ?? {}) : {};
+  const [problems, setProblems] = useState<FieldProblem[]>([]);
+  const [rawProblem, setRawProblem] = useState<string | null>(null);
+  const aside = useId();
+
+  const enter = (args: Json | undefined) => {
+    if (!chosen) return;
+    const { [chosen.name]: _, ...others } = draft.args;
+    onChange({ args: args === undefined ? others : { ...others, [chosen.name]: args } });
+    if (problems.length > 0) setProblems(validate(schema, args ?? {}));
+  };
+  /** The call in the form, once it is right; otherwise what is wrong is shown at its field. */
+  const checked = (): { tool: string; args: Json } | null => {
+    if (!chosen || rawProblem !== null) return null;
+    const found = validate(schema, entered);
+    setProblems(found);
+    if (found.length > 0) focusFirstProblem();
+    return found.length === 0 ? { tool: chosen.name, args: entered } : null;
+  };
+  const without = (tool: string) => {
+    const { [tool]: _, ...others } = draft.args;
+    return others;
+  };
+  const prepare = () => {
+    const call = checked();
+    if (!call) return;
+    onChange({ prepared: [...draft.prepared, call], tool: null, args: without(call.tool) });
+  };
+  const send = () => {
+    const last = chosen ? checked() : null;
+    if (chosen && !last) return;
+    const calls = last ? [...draft.prepared, last] : draft.prepared;
+    if (calls.length === 0) return;
+    const answer: JsonObject = { calls: calls as unknown as Json[] };
+    if (draft.aside.trim() !== "") answer.text = draft.aside;
+    onSend(answer);
+  };
+  const count = draft.prepared.length + (chosen ? 1 : 0);
+  return (
+    <form
+      className="stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      {draft.prepared.length > 0 && (
+        <Prepared
+          calls={draft.prepared}
+          onEdit={(index) => {
+            const call = draft.prepared[index];
+            if (!call) return;
+            const prepared = draft.prepared.filter((_, at) => at !== index);
+            onChange({ prepared, tool: call.tool, args: { ...draft.args, [call.tool]: call.args } });
+          }}
+          onRemove={(index) => onChange({ prepared: draft.prepared.filter((_, at) => at !== index) })}
+        />
+      )}
+      <ToolPicker
+        tools={tools}
+        chosen={chosen?.name ?? null}
+        onChoose={(tool) => {
+          setProblems([]);
+          setRawProblem(null);
+          onChange({ tool });
+        }}
+      />
+      {chosen && (
+        <>
+          <ValueEditor
+            key={chosen.name}
+            id={`call-${cue}-${chosen.name}`}
+            label={`Arguments of ${chosen.name}`}
+            schema={schema}
+            value={entered}
+            onChange={enter}
+            problems={problems}
+            disabled={sending.isPending}
+            onRawProblem={setRawProblem}
+          />
+          <details>
+            <summary>Say something beside the call</summary>
+            <label htmlFor={aside} className="visually-hidden">
+              What the model says beside its calls
+            </label>
+            <textarea
+              id={aside}
+              value={draft.aside}
+              onChange={(event) => onChange({ aside: event.target.value })}
+              placeholder="Optional: what the model says in the same turn"
+            />
+          </details>
+        </>
+      )}
+      <Sending state={sending} />
+      <div className="buttons">
+        <button type="submit" className="button primary" disabled={sending.isPending || count === 0}>
+          <Icon name="play" />
+          {sending.isPending ? "Sending…" : count > 1 ? `Execute ${count} calls` : "Execute"}
+        </button>
+        <button type="button" className="button" onClick={prepare} disabled={sending.isPending || !chosen}>
+          <Icon name="plus" />
+          Add another call
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** The first field that is wrong, once it is on the page. */
+export function focusFirstProblem(): void {
+  requestAnimationFrame(() => {
+    const field = document.querySelector<HTMLElement>(".decide [aria-invalid='true']");
+    field?.focus();
+  });
+}
+
+function Prepared(props: {
+  calls: { tool: string; args: Json }[];
+  onEdit(index: number): void;
+  onRemove(index: number): void;
+}) {
+  return (
+    <section className="prepared" aria-label="Calls that are ready">
+      <h3>Ready, to be sent together</h3>
+      <ol>
+        {props.calls.map((call, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the same call may be made twice; its place tells it apart
+          <li key={index} className="row">
+            <span className="mono">{call.tool}</span>
+            <span className="soft clip grow">{oneLine(call.args, 60)}</span>
+            <button type="button" className="button small" onClick={() => props.onEdit(index)}>
+              Edit
+            </button>
+            <button type="button" className="button small" onClick={() => props.onRemove(index)}>
+              <Icon name="cross" />
+              Remove
+            </button>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+interface ToolPickerProps {
+  tools: ToolDeclaration[];
+  chosen: string | null;
+  onChoose(tool: string): void;
+}
+
+function ToolPicker({ tools, chosen, onChoose }: ToolPickerProps) {
+  const [search, setSearch] = useState("");
+  const name = useId();
+  const field = useId();
+  const sought = search.trim().toLowerCase();
+  const matches = (tool: ToolDeclaration) =>
+    tool.name.toLowerCase().includes(sought) || (tool.description ?? "").toLowerCase().includes(sought);
+  const shown = tools.filter((tool) => tool.name === chosen || sought === "" || matches(tool));
+  const about = tools.find((tool) => tool.name === chosen)?.description;
+  return (
+    <fieldset className="tool-picker">
+      <legend>Tool</legend>
+      {tools.length > MANY && (
+        <div>
+          <label htmlFor={field} className="visually-hidden">
+            Search for a tool
+          </label>
+          <input
+            id={field}
+            type="search"
+            placeholder={`Search ${tools.length} tools`}
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
+        </div>
+      )}
+      <div className="tool-options">
+        {shown.map((tool) => (
+          <label key={tool.name} className="tool-option">
+            <input
+              type="radio"
+              name={name}
+              value={tool.name}
+              checked={tool.name === chosen}
+              onChange={() => onChoose(tool.name)}
+            />
+            <span className="mono">{tool.name}</span>
+          </label>
+        ))}
+        {shown.length === 0 && <p className="soft">No tool is called that.</p>}
+      </div>
+      {about && (
+        <div className="tool-about soft">
+          <Markdown text={about} />
+        </div>
+      )}
+    </fieldset>
+  );
+}

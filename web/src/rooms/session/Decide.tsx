@@ -1,0 +1,116 @@
+import { useEffect, useRef, useState } from "react";
+import { type Cue, call, inWords, type Session } from "../../api/client";
+import { queries, useCue, useSessionCues } from "../../api/queries";
+import { Icon } from "../../ui/Icon";
+import { Notice, ProblemNotice } from "../../ui/Notice";
+import { Since } from "../../ui/time";
+import { ModelDecision } from "./ModelDecision";
+import { ToolDecision } from "./ToolDecision";
+import { UserDecision } from "./UserDecision";
+
+const ASKS = {
+  model: "You are the model. What does the agent do next?",
+  tool: "You are the tool. What does it give?",
+  user: "You are the user. What do you say?",
+} as const;
+
+/** What is to be decided now in a session, and by whom it is awaited. */
+export function Decide({ session }: { session: Session }) {
+  const cues = useSessionCues(session.id);
+  const waiting = cues.data?.cues ?? [];
+  const head = waiting.find((cue) => cue.head) ?? waiting.find((cue) => cue.status === "abandoned");
+  const cue = useCue(session.id, head?.id);
+  const answeredElsewhere = useAnsweredElsewhere(head?.id);
+  const [mine, setMine] = useState<string | null>(null);
+  const showsElsewhere = answeredElsewhere !== null && answeredElsewhere !== mine;
+
+  return (
+    <section className="decide card" aria-labelledby="decide-heading">
+      <header>
+        <h2 id="decide-heading">Decide</h2>
+        {waiting.length > 1 && <span className="badge">{waiting.length - 1} more after this</span>}
+      </header>
+      <div aria-live="polite" className="stack tight">
+        {showsElsewhere && (
+          <Notice tone="warn">
+            Somebody else decided this first; the timeline shows what.{" "}
+            {head ? "This is what comes next." : ""}
+          </Notice>
+        )}
+        {cues.error && <ProblemNotice error={cues.error} />}
+        {!head && !cues.isPending && <Idle session={session} />}
+      </div>
+      {head && (
+        <>
+          <p className="decide-asks">
+            <Icon name="wait" />
+            <span>
+              <strong>{ASKS[head.kind as keyof typeof ASKS] ?? "Decide."}</strong>{" "}
+              <span className="soft">
+                {head.agent} has waited for <Since at={head.opened_at} />
+              </span>
+            </span>
+          </p>
+          {head.status === "abandoned" && <Abandoned cue={head} />}
+          {cue.error && <ProblemNotice error={cue.error} />}
+          {cue.data && <Decision key={cue.data.id} cue={cue.data} onMine={setMine} />}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Decision({ cue, onMine }: { cue: Cue; onMine(cue: string): void }) {
+  const taken = () => onMine(cue.id);
+  switch (cue.kind) {
+    case "model":
+      return <ModelDecision cue={cue} onTaken={taken} />;
+    case "tool":
+      return <ToolDecision cue={cue} onTaken={taken} />;
+    default:
+      return <UserDecision cue={cue} onTaken={taken} />;
+  }
+}
+
+/** The cue that was on the page before this one: whoever answered it, it was not asked for here. */
+function useAnsweredElsewhere(head: string | undefined): string | null {
+  const before = useRef(head);
+  const [gone, setGone] = useState<string | null>(null);
+  useEffect(() => {
+    if (before.current !== undefined && before.current !== head) setGone(before.current);
+    before.current = head;
+  }, [head]);
+  return gone;
+}
+
+function Idle({ session }: { session: Session }) {
+  if (session.status !== "active")
+    return <p className="soft">The session has ended. There is nothing to decide.</p>;
+  if (session.waiting_calls && session.waiting_calls.length > 0)
+    return <p className="soft">A tool is running. You decide again when it is done.</p>;
+  return <p className="soft">Nothing waits for you. The agent is at work, or waits for its user.</p>;
+}
+
+function Abandoned({ cue }: { cue: Cue }) {
+  const [error, setError] = useState<unknown>(null);
+  const dismiss = async () => {
+    try {
+      await call("POST", `/v1/cues/${encodeURIComponent(cue.id)}/dismiss`);
+      await queries.invalidateQueries();
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  return (
+    <Notice tone="warn">
+      <p>
+        Nobody has asked for this answer since <Since at={cue.seen_at} />: the agent's process may be gone.
+        You can still answer, for when it comes back, or put the cue away.
+      </p>
+      {error !== null && <p>{inWords(error)}</p>}
+      <button type="button" className="button small" onClick={() => void dismiss()}>
+        Dismiss this cue
+      </button>
+    </Notice>
+  );
+}

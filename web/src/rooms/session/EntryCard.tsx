@@ -1,0 +1,205 @@
+import { memo, type ReactNode, useState } from "react";
+import type { Json } from "../../api/client";
+import { oneLine } from "../../json/show";
+import { Tree } from "../../json/Tree";
+import type { Entry, Kind } from "../../ledger/entries";
+import { callsOf, textOf } from "../../ledger/event";
+import { Icon, type IconName } from "../../ui/Icon";
+import { Markdown } from "../../ui/Markdown";
+import { Clock, duration } from "../../ui/time";
+import { RequestDialog } from "./RequestDialog";
+import { WholeEvent } from "./WholeEvent";
+
+const ICONS: Record<Kind, IconName> = {
+  user: "user",
+  call: "call",
+  output: "output",
+  error: "error",
+  final: "final",
+  model: "model",
+  quiet: "note",
+};
+
+interface EntryCardProps {
+  session: string;
+  entry: Entry;
+  /** Whether it stands in the conversation rather than among all events. */
+  brief: boolean;
+  open: boolean;
+  sought: boolean;
+  onToggle(open: boolean): void;
+}
+
+/** One event. Its kind can be told by its icon, its word and its colour. */
+export const EntryCard = memo(function EntryCard(props: EntryCardProps) {
+  const { session, entry, brief, open, sought, onToggle } = props;
+  const { event, kind } = entry;
+  const [asks, setAsks] = useState(false);
+  const [whole, setWhole] = useState(false);
+  const took = event.decision === undefined ? null : duration(event.decision.micros / 1000);
+  // Quiet entries are one line until somebody wants to know.
+  const [lookedAt, setLookedAt] = useState(false);
+  const isOpen = kind === "quiet" || kind === "model" ? lookedAt || (kind === "model" && open) : open;
+  const toggle = () => (kind === "quiet" ? setLookedAt(!lookedAt) : onToggle(!open));
+  return (
+    <article
+      id={`e${entry.seq}`}
+      className={`entry-card ${kind}${sought ? " sought" : ""}`}
+      data-depth={Math.min(entry.depth, 3)}
+      aria-label={`${entry.word} ${entry.about}`.trim()}
+    >
+      <header>
+        <button type="button" className="entry-fold" aria-expanded={isOpen} onClick={toggle}>
+          <span className="entry-icon">
+            <Icon name={ICONS[kind]} />
+          </span>
+          <span className="entry-word">{entry.word}</span>
+          {entry.about !== "" && <span className="entry-about mono">{entry.about}</span>}
+          {entry.depth > 0 && kind !== "quiet" && <span className="soft">in {event.author}</span>}
+          {!isOpen && <span className="entry-line soft clip">{summary(entry)}</span>}
+        </button>
+        <span className="entry-facts soft">
+          {took !== null && kind !== "quiet" && <span title="How long it took">{took}</span>}
+          {event.turn !== undefined && kind !== "output" && kind !== "error" && (
+            <button type="button" className="button plain small" onClick={() => setAsks(true)}>
+              What the model saw
+            </button>
+          )}
+          <Clock at={event.at} />
+          <a href={`#e${entry.seq}`} title="Link to this event">
+            <span className="visually-hidden">Event </span>#{entry.seq}
+          </a>
+        </span>
+      </header>
+      {isOpen && (
+        <div className="entry-body">
+          <EntryBody entry={entry} brief={brief} />
+          {event.truncated && (
+            <div className="row">
+              <span className="soft">Shortened here: it is large.</span>
+              <button type="button" className="button small" onClick={() => setWhole(true)}>
+                Show it whole
+              </button>
+            </div>
+          )}
+        </div>
+      )}
+      {asks && event.turn !== undefined && (
+        <RequestDialog session={session} turn={event.turn} onClose={() => setAsks(false)} />
+      )}
+      {whole && <WholeEvent session={session} seq={entry.seq} onClose={() => setWhole(false)} />}
+    </article>
+  );
+});
+
+/** A line that says what a folded entry is about. */
+function summary({ event }: Entry): string {
+  const { body } = event;
+  switch (body.type) {
+    case "user_message":
+      return oneLine(textOf(body.content));
+    case "tool_call":
+      return oneLine(body.args);
+    case "tool_result":
+      return "error" in body.outcome
+        ? oneLine(`${body.outcome.error.type}: ${body.outcome.error.message}`)
+        : oneLine(body.outcome.output);
+    case "final_response":
+    case "agent_ended":
+      return oneLine(body.output);
+    case "model_response":
+      return oneLine(textOf(body.content));
+    case "state_change":
+      return oneLine(body.changes);
+    case "note":
+      return oneLine(body.data);
+    case "error":
+      return oneLine(body.message);
+    default:
+      return "";
+  }
+}
+
+function EntryBody({ entry, brief }: { entry: Entry; brief: boolean }): ReactNode {
+  const { body } = entry.event;
+  switch (body.type) {
+    case "user_message":
+      return <Said text={textOf(body.content)} />;
+    case "tool_call":
+      return Object.keys(body.args).length === 0 ? (
+        <p className="soft">no arguments</p>
+      ) : (
+        <Tree value={body.args} label={`the arguments of ${body.tool}`} />
+      );
+    case "tool_result":
+      return "error" in body.outcome ? (
+        <Failure {...body.outcome.error} />
+      ) : (
+        <Value value={unwrapped(body.outcome.output)} label={`the output of ${body.tool}`} />
+      );
+    case "final_response":
+      return <Value value={body.output} label="the final response" />;
+    case "model_response":
+      return (
+        <div className="stack tight">
+          {textOf(body.content) !== "" && <Said text={textOf(body.content)} />}
+          {/* The conversation has the calls as entries of their own. */}
+          {(brief ? [] : callsOf(body.content)).map((call, index) => (
+            // Calls of one response have an order and often no id.
+            // biome-ignore lint/suspicious/noArrayIndexKey: the order is what identifies them
+            <div key={index}>
+              <span className="mono">{call.name}</span>
+              <Tree value={call.args ?? {}} label={`the arguments of ${call.name}`} />
+            </div>
+          ))}
+        </div>
+      );
+    case "error":
+      return <Failure type={body.kind} message={body.message} />;
+    default:
+      return <Tree value={body as unknown as Json} label={entry.word.toLowerCase()} />;
+  }
+}
+
+/** ADK puts a result that is not an object under `result`; people gave and expect the value itself. */
+function unwrapped(output: Json): Json {
+  if (output === null || typeof output !== "object" || Array.isArray(output)) return output;
+  const keys = Object.keys(output);
+  return keys.length === 1 && keys[0] === "result" ? (output.result ?? null) : output;
+}
+
+function Said({ text }: { text: string }) {
+  const value = asJson(text);
+  return value === undefined ? <Markdown text={text} /> : <Tree value={value} label="what was said" />;
+}
+
+function Value({ value, label }: { value: Json; label: string }) {
+  return typeof value === "string" ? <Said text={value} /> : <Tree value={value} label={label} />;
+}
+
+/** Structured messages travel as JSON texts. */
+function asJson(text: string): Json | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function Failure({ type, message, traceback }: { type: string; message: string; traceback?: string }) {
+  return (
+    <div className="stack tight">
+      <p className="failure">
+        <strong className="mono">{type}</strong>
+        <span>{message}</span>
+      </p>
+      {traceback !== undefined && (
+        <details>
+          <summary>Traceback</summary>
+          <pre className="code">{traceback}</pre>
+        </details>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,124 @@
+import { useId, useState } from "react";
+import type { Json, JsonObject } from "../../api/client";
+import { initialValue } from "../../form/initial";
+import { ValueEditor } from "../../form/ValueEditor";
+import { type FieldProblem, validate } from "../../form/validate";
+import { Icon } from "../../ui/Icon";
+import { focusFirstProblem } from "./CallComposer";
+import type { ModelDraft } from "./ModelDecision";
+import { Sending, type SendingState } from "./Sending";
+
+interface FinalComposerProps {
+  cue: string;
+  schema: JsonObject | undefined;
+  draft: ModelDraft;
+  onChange(part: Partial<ModelDraft>): void;
+  onSend(answer: JsonObject): void;
+  sending: SendingState;
+}
+
+/** The final response: a text, or what the output schema asks for. */
+export function FinalComposer(props: FinalComposerProps) {
+  return props.schema === undefined ? (
+    <TextResponse {...props} />
+  ) : (
+    <StructuredResponse {...props} schema={props.schema} />
+  );
+}
+
+function TextResponse({ draft, onChange, onSend, sending }: FinalComposerProps) {
+  const field = useId();
+  const wrong = useId();
+  const [problem, setProblem] = useState(false);
+  return (
+    <form
+      className="stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        const empty = draft.text.trim() === "";
+        setProblem(empty);
+        if (empty) focusFirstProblem();
+        else onSend({ text: draft.text });
+      }}
+    >
+      <div className="stack tight">
+        <label htmlFor={field}>Final response</label>
+        <textarea
+          id={field}
+          rows={5}
+          value={draft.text}
+          aria-invalid={problem}
+          aria-describedby={problem ? wrong : undefined}
+          onChange={(event) => {
+            setProblem(false);
+            onChange({ text: event.target.value });
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
+              event.currentTarget.form?.requestSubmit();
+          }}
+        />
+        {problem ? (
+          <p id={wrong} className="field-problem">
+            Write what the agent responds.
+          </p>
+        ) : (
+          <p className="soft">Markdown works. Ctrl+Enter sends.</p>
+        )}
+      </div>
+      <Send sending={sending} />
+    </form>
+  );
+}
+
+function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) {
+  const { cue, schema, draft, onChange, onSend, sending } = props;
+  const value = draft.value ?? initialValue(schema);
+  const [problems, setProblems] = useState<FieldProblem[]>([]);
+  const [rawProblem, setRawProblem] = useState<string | null>(null);
+  const enter = (value: Json | undefined) => {
+    onChange({ value: value as Json });
+    if (problems.length > 0) setProblems(validate(schema, value));
+  };
+  return (
+    <form
+      className="stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (rawProblem !== null) return;
+        const found = validate(schema, value);
+        setProblems(found);
+        if (found.length > 0) focusFirstProblem();
+        else onSend({ final: value as Json });
+      }}
+    >
+      <ValueEditor
+        id={`final-${cue}`}
+        label="Final response"
+        schema={schema}
+        value={value}
+        onChange={enter}
+        problems={problems}
+        disabled={sending.isPending}
+        onRawProblem={setRawProblem}
+      />
+      <Send sending={sending} />
+    </form>
+  );
+}
+
+function Send({ sending }: { sending: SendingState }) {
+  return (
+    <>
+      <Sending state={sending} />
+      <div className="buttons">
+        <button type="submit" className="button primary" disabled={sending.isPending}>
+          <Icon name="final" />
+          {sending.isPending ? "Sending…" : "Send final response"}
+        </button>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,97 @@
+import { useMemo } from "react";
+import type { Cue, Json, JsonObject } from "../../api/client";
+import { Icon } from "../../ui/Icon";
+import { useAnswer } from "./answering";
+import { CallComposer } from "./CallComposer";
+import { useDraft } from "./draft";
+import { FinalComposer } from "./FinalComposer";
+import type { ModelRequest } from "./RequestDialog";
+
+/** A call that is ready to be sent. */
+export interface PreparedCall {
+  tool: string;
+  args: Json;
+}
+
+/** What somebody has decided so far as the model. */
+export interface ModelDraft {
+  mode: "call" | "final";
+  /** The tool whose form is open. */
+  tool: string | null;
+  /** What was entered, by tool. */
+  args: { [tool: string]: Json };
+  prepared: PreparedCall[];
+  /** What the model says beside its calls. */
+  aside: string;
+  /** The final response: a text, or a value of the output schema. */
+  text: string;
+  value?: Json;
+}
+
+const EMPTY: ModelDraft = { mode: "call", tool: null, args: {}, prepared: [], aside: "", text: "" };
+
+/** Two choices at each step: call tools, or give the final response. */
+export function ModelDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
+  const request = useMemo(() => requestOf(cue), [cue]);
+  const [kept, setDraft] = useDraft<ModelDraft>(cue.id, EMPTY);
+  const draft = { ...EMPTY, ...kept };
+  const change = (part: Partial<ModelDraft>) => setDraft({ ...draft, ...part });
+  const answer = useAnswer(cue.session, cue.id, () => {
+    onTaken();
+    setDraft(undefined);
+  });
+  const send = (body: JsonObject) => answer.mutate(body);
+  const noTools = request.tools.length === 0;
+  const mode = noTools ? "final" : draft.mode;
+  return (
+    <div className="stack">
+      <fieldset className="segments wide">
+        <legend className="visually-hidden">What does the agent do next?</legend>
+        <button
+          type="button"
+          className="segment"
+          aria-pressed={mode === "call"}
+          disabled={noTools}
+          onClick={() => change({ mode: "call" })}
+        >
+          <Icon name="call" />
+          Call a tool
+        </button>
+        <button
+          type="button"
+          className="segment"
+          aria-pressed={mode === "final"}
+          onClick={() => change({ mode: "final" })}
+        >
+          <Icon name="final" />
+          Send final response
+        </button>
+      </fieldset>
+      {noTools && <p className="soft">This agent has no tools; it can only respond.</p>}
+      {mode === "call" ? (
+        <CallComposer
+          cue={cue.id}
+          tools={request.tools}
+          draft={draft}
+          onChange={change}
+          onSend={send}
+          sending={answer}
+        />
+      ) : (
+        <FinalComposer
+          cue={cue.id}
+          schema={request.output_schema}
+          draft={draft}
+          onChange={change}
+          onSend={send}
+          sending={answer}
+        />
+      )}
+    </div>
+  );
+}
+
+function requestOf(cue: Cue): ModelRequest {
+  const prompt = (cue.prompt ?? {}) as { request?: ModelRequest };
+  return { ...prompt.request, contents: prompt.request?.contents ?? [], tools: prompt.request?.tools ?? [] };
+}

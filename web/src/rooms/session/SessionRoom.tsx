@@ -1,0 +1,83 @@
+import { useEffect } from "react";
+import { Link } from "wouter";
+import type { Session } from "../../api/client";
+import { useSession } from "../../api/queries";
+import { useEvents } from "../../ledger/log";
+import { ProblemNotice } from "../../ui/Notice";
+import { SessionBadge } from "../../ui/SessionBadge";
+import { Day } from "../../ui/time";
+import { Actions } from "./Actions";
+import { useCast } from "./cast";
+import { Decide } from "./Decide";
+import { Export } from "./Export";
+import { Instructions } from "./Instructions";
+import { NextMessage } from "./NextMessage";
+import { RunningCalls } from "./RunningCalls";
+import { Timeline } from "./Timeline";
+import { ToolList } from "./ToolList";
+import "../../style/session.css";
+
+export function SessionRoom({ id }: { id: string }) {
+  const session = useSession(id);
+  if (session.error && !session.data) {
+    return (
+      <div className="stack">
+        <h1>Session</h1>
+        <ProblemNotice error={session.error} />
+        <p>
+          <Link href="/">All sessions</Link>
+        </p>
+      </div>
+    );
+  }
+  if (!session.data) return <p className="soft">Reading the session…</p>;
+  return <Room session={session.data} />;
+}
+
+function Room({ session }: { session: Session }) {
+  const log = useEvents(session.id);
+  const cast = useCast(session);
+  const name = session.agent ?? "Session";
+  const waits = Boolean(session.head);
+  useEffect(() => {
+    document.title = `${waits ? "● " : ""}${name} · Rehearsal`;
+    return () => {
+      document.title = "Rehearsal";
+    };
+  }, [name, waits]);
+  return (
+    <div className="session">
+      <div className="page-head">
+        <div className="stack tight">
+          <h1>{name}</h1>
+          <p className="row soft">
+            <SessionBadge session={session} />
+            {session.description && <span>{session.description}</span>}
+            <span>
+              began <Day at={session.created_at} />
+            </span>
+            {session.run && (
+              <Link href={`/runs/${session.run}`}>
+                part of a run{session.part !== "main" && ` (${session.part})`}
+              </Link>
+            )}
+          </p>
+        </div>
+        <Actions session={session} />
+      </div>
+      <Instructions text={cast.instruction} />
+      <div className="session-columns">
+        <div className="session-main stack">
+          <Timeline session={session.id} log={log} />
+          <RunningCalls session={session} />
+        </div>
+        <aside className="session-side stack" aria-label="Your part">
+          {session.status === "active" && <Decide session={session} />}
+          <NextMessage session={session} cast={cast} log={log} />
+          {session.status === "completed" && <Export session={session} />}
+          <ToolList tools={cast.tools} />
+        </aside>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,178 @@
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useSearchParams } from "wouter";
+import { allEntries, conversation, type Entry } from "../../ledger/entries";
+import type { LogView } from "../../ledger/log";
+import { Notice } from "../../ui/Notice";
+import { EntryCard } from "./EntryCard";
+
+/** How near the end somebody must be for the timeline to move along with what happens. */
+const NEAR_END_PX = 160;
+
+/** The session's events. Only the rows in view are on the page, however many there are. */
+export function Timeline({ session, log }: { session: string; log: LogView }) {
+  const [params, setParams] = useSearchParams();
+  const sought = useSoughtEvent();
+  const [folded, setFolded] = useState<ReadonlyMap<number, boolean>>(new Map());
+  const [all, setAll] = useState(true);
+  const brief = useMemo(() => conversation(log.events), [log.events]);
+  const whole = useMemo(() => allEntries(log.events), [log.events]);
+  // A link to an event shows it, even one that is not part of the conversation.
+  const hidden = sought !== null && !brief.some((entry) => entry.seq === sought);
+  const showsAll = params.get("view") === "all" || (hidden && params.get("view") === null);
+  const entries = showsAll ? whole : brief;
+
+  const show = (view: "all" | "conversation") => {
+    setParams(
+      (before) => {
+        before.set("view", view);
+        return before;
+      },
+      { replace: true },
+    );
+  };
+  const foldAll = (open: boolean) => {
+    setFolded(new Map());
+    setAll(open);
+  };
+  return (
+    <section className="timeline" aria-labelledby="timeline-heading">
+      <div className="timeline-head">
+        <h2 id="timeline-heading">Timeline</h2>
+        <fieldset className="segments">
+          <legend className="visually-hidden">What to show</legend>
+          <Segment label="Conversation" on={!showsAll} onChoose={() => show("conversation")} />
+          <Segment label={`All events (${log.events.length})`} on={showsAll} onChoose={() => show("all")} />
+        </fieldset>
+        <div className="buttons">
+          <button type="button" className="button small" onClick={() => foldAll(true)}>
+            Expand all
+          </button>
+          <button type="button" className="button small" onClick={() => foldAll(false)}>
+            Collapse all
+          </button>
+        </div>
+      </div>
+      {log.problem !== null && <Notice tone="error">{log.problem}</Notice>}
+      {!log.complete && log.problem === null && <p className="soft">Reading the events…</p>}
+      <Rows
+        session={session}
+        entries={entries}
+        brief={!showsAll}
+        sought={sought}
+        isOpen={(seq) => folded.get(seq) ?? all}
+        onToggle={(seq, open) => setFolded((before) => new Map(before).set(seq, open))}
+      />
+    </section>
+  );
+}
+
+function Segment({ label, on, onChoose }: { label: string; on: boolean; onChoose(): void }) {
+  return (
+    <button type="button" className="segment" aria-pressed={on} onClick={onChoose}>
+      {label}
+    </button>
+  );
+}
+
+interface RowsProps {
+  session: string;
+  entries: readonly Entry[];
+  brief: boolean;
+  sought: number | null;
+  isOpen(seq: number): boolean;
+  onToggle(seq: number, open: boolean): void;
+}
+
+function Rows({ session, entries, brief, sought, isOpen, onToggle }: RowsProps) {
+  const list = useRef<HTMLOListElement>(null);
+  const [margin, setMargin] = useState(0);
+  useLayoutEffect(() => {
+    const top = list.current?.getBoundingClientRect().top ?? 0;
+    setMargin(Math.round(top + window.scrollY));
+  }, []);
+  const rows = useWindowVirtualizer({
+    count: entries.length,
+    estimateSize: (index) => (entries[index]?.kind === "quiet" ? 44 : 120),
+    getItemKey: (index) => entries[index]?.seq ?? index,
+    scrollMargin: margin,
+    overscan: 6,
+  });
+
+  // A link to an event brings it into view once it is there.
+  const shown = useRef<number | null>(null);
+  useEffect(() => {
+    if (sought === null || shown.current === sought) return;
+    const index = entries.findIndex((entry) => entry.seq === sought);
+    if (index < 0) return;
+    shown.current = sought;
+    rows.scrollToIndex(index, { align: "center" });
+  }, [sought, entries, rows]);
+  useFollowingEnd(entries.length, sought === null);
+
+  return (
+    <ol ref={list} className="rows" aria-label="Events" style={{ height: rows.getTotalSize() }}>
+      {rows.getVirtualItems().map((item) => {
+        const entry = entries[item.index];
+        if (!entry) return null;
+        return (
+          <li
+            key={item.key}
+            ref={rows.measureElement}
+            data-index={item.index}
+            data-seq={entry.seq}
+            data-kind={entry.event.body.type}
+            aria-setsize={entries.length}
+            aria-posinset={item.index + 1}
+            style={{ transform: `translateY(${item.start - margin}px)` }}
+          >
+            <EntryCard
+              session={session}
+              entry={entry}
+              brief={brief}
+              open={isOpen(entry.seq)}
+              sought={entry.seq === sought}
+              onToggle={(open) => onToggle(entry.seq, open)}
+            />
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+/** Moves along with what happens, for those who look at the end. */
+function useFollowingEnd(count: number, follows: boolean): void {
+  const atEnd = useRef(true);
+  useEffect(() => {
+    const look = () => {
+      const left = document.documentElement.scrollHeight - window.innerHeight - window.scrollY;
+      atEnd.current = left < NEAR_END_PX;
+    };
+    window.addEventListener("scroll", look, { passive: true });
+    return () => window.removeEventListener("scroll", look);
+  }, []);
+  const before = useRef(count);
+  useEffect(() => {
+    const grew = count > before.current && before.current > 0;
+    before.current = count;
+    if (!grew || !follows || !atEnd.current) return;
+    requestAnimationFrame(() => window.scrollTo({ top: document.documentElement.scrollHeight }));
+  }, [count, follows]);
+}
+
+/** The event that the address names: `#e12`. */
+function useSoughtEvent(): number | null {
+  const [sought, setSought] = useState(soughtEvent);
+  useEffect(() => {
+    const look = () => setSought(soughtEvent());
+    window.addEventListener("hashchange", look);
+    return () => window.removeEventListener("hashchange", look);
+  }, []);
+  return sought;
+}
+
+function soughtEvent(): number | null {
+  const number = /^#e(\d+)$/.exec(window.location.hash)?.[1];
+  return number === undefined ? null : Number(number);
+}

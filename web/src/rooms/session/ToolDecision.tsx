@@ -1,0 +1,117 @@
+import { useId, useState } from "react";
+import type { Cue, Json, JsonObject } from "../../api/client";
+import { initialValue } from "../../form/initial";
+import { ValueEditor } from "../../form/ValueEditor";
+import { type FieldProblem, validate } from "../../form/validate";
+import { Tree } from "../../json/Tree";
+import { useAnswer } from "./answering";
+import { focusFirstProblem } from "./CallComposer";
+import { useDraft } from "./draft";
+import { Sending } from "./Sending";
+
+interface ToolDraft {
+  mode: "output" | "error";
+  value?: Json;
+  type: string;
+  message: string;
+}
+
+const EMPTY: ToolDraft = { mode: "output", type: "ToolError", message: "" };
+const ANYTHING: JsonObject = {};
+
+/** A person gives what a tool gives, or the error it fails with. */
+export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
+  const prompt = (cue.prompt ?? {}) as {
+    tool?: string;
+    args?: JsonObject;
+    description?: string;
+    output_schema?: JsonObject;
+  };
+  const schema = prompt.output_schema ?? ANYTHING;
+  const [kept, setDraft] = useDraft<ToolDraft>(cue.id, EMPTY);
+  const draft = { ...EMPTY, ...kept };
+  const value = draft.value === undefined ? initialValue(schema) : draft.value;
+  const change = (part: Partial<ToolDraft>) => setDraft({ ...draft, ...part });
+  const [problems, setProblems] = useState<FieldProblem[]>([]);
+  const [rawProblem, setRawProblem] = useState<string | null>(null);
+  const answer = useAnswer(cue.session, cue.id, () => {
+    onTaken();
+    setDraft(undefined);
+  });
+  const [type, message] = [useId(), useId()];
+  const send = () => {
+    if (draft.mode === "error") {
+      answer.mutate({ error: { type: draft.type, message: draft.message } });
+      return;
+    }
+    if (rawProblem !== null) return;
+    const found = validate(schema, value);
+    setProblems(found);
+    if (found.length > 0) focusFirstProblem();
+    else answer.mutate({ output: value ?? null });
+  };
+  return (
+    <form
+      className="stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <div className="card stack tight">
+        <p>
+          <span className="mono">{prompt.tool}</span> was called with
+        </p>
+        <Tree value={prompt.args ?? {}} label="the arguments" />
+        {prompt.description && <p className="soft">{prompt.description}</p>}
+      </div>
+      <fieldset className="segments wide">
+        <legend className="visually-hidden">How does the tool end?</legend>
+        {(["output", "error"] as const).map((mode) => (
+          <button
+            key={mode}
+            type="button"
+            className="segment"
+            aria-pressed={draft.mode === mode}
+            onClick={() => change({ mode })}
+          >
+            {mode === "output" ? "Give an output" : "Fail with an error"}
+          </button>
+        ))}
+      </fieldset>
+      {draft.mode === "output" ? (
+        <ValueEditor
+          id={`tool-${cue.id}`}
+          label="Output"
+          schema={schema}
+          value={value}
+          onChange={(value) => {
+            change({ value: value as Json });
+            if (problems.length > 0) setProblems(validate(schema, value));
+          }}
+          problems={problems}
+          disabled={answer.isPending}
+          onRawProblem={setRawProblem}
+        />
+      ) : (
+        <div className="stack tight">
+          <label htmlFor={type}>Type of the error</label>
+          <input id={type} value={draft.type} onChange={(event) => change({ type: event.target.value })} />
+          <label htmlFor={message}>Message</label>
+          <textarea
+            id={message}
+            value={draft.message}
+            onChange={(event) => change({ message: event.target.value })}
+          />
+        </div>
+      )}
+      <Sending state={answer} />
+      <div className="buttons">
+        <button type="submit" className="button primary" disabled={answer.isPending}>
+          {draft.mode === "output" ? "Send output" : "Send error"}
+        </button>
+      </div>
+    </form>
+  );
+}

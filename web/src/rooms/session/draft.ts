@@ -1,0 +1,98 @@
+/** What somebody has typed and not yet sent, kept in the browser so that nothing loses it. */
+
+import { useCallback, useSyncExternalStore } from "react";
+import type { Json } from "../../api/client";
+
+const PREFIX = "rehearsal-draft:";
+/** Drafts of cues that nobody came back to are let go after a while. */
+const KEPT_MS = 30 * 24 * 3600 * 1000;
+
+const listeners = new Map<string, Set<() => void>>();
+const cache = new Map<string, { text: string | null; value: unknown }>();
+
+/**
+ * A draft under a name, such as a cue's id. The same name in another tab is the same draft.
+ * `undefined` takes it away.
+ */
+export function useDraft<T>(name: string, empty: T): [T, (draft: T | undefined) => void] {
+  const key = PREFIX + name;
+  const read = useCallback((): T => {
+    const text = stored(key);
+    const known = cache.get(key);
+    if (known && known.text === text) return known.value as T;
+    const value = text === null ? empty : parsed(text, empty);
+    cache.set(key, { text, value });
+    return value;
+  }, [key, empty]);
+  const subscribe = useCallback(
+    (listener: () => void) => {
+      const mine = listeners.get(key) ?? new Set();
+      listeners.set(key, mine.add(listener));
+      const elsewhere = (event: StorageEvent) => event.key === key && listener();
+      window.addEventListener("storage", elsewhere);
+      return () => {
+        mine.delete(listener);
+        window.removeEventListener("storage", elsewhere);
+      };
+    },
+    [key],
+  );
+  const draft = useSyncExternalStore(subscribe, read);
+  const write = useCallback(
+    (draft: T | undefined) => {
+      try {
+        if (draft === undefined) localStorage.removeItem(key);
+        else localStorage.setItem(key, JSON.stringify({ at: Date.now(), draft }));
+      } catch {
+        // The browser keeps nothing, or no more. What is on the page stays there.
+        cache.set(key, { text: stored(key), value: draft ?? empty });
+      }
+      for (const listener of listeners.get(key) ?? []) listener();
+    },
+    [key, empty],
+  );
+  return [draft, write];
+}
+
+function stored(key: string): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+function parsed<T>(text: string, empty: T): T {
+  try {
+    return (JSON.parse(text) as { draft: T }).draft ?? empty;
+  } catch {
+    return empty;
+  }
+}
+
+/** Takes away what nobody came back to. */
+export function forgetOldDrafts(now: number): void {
+  try {
+    for (const key of Object.keys(localStorage)) {
+      if (!key.startsWith(PREFIX)) continue;
+      const at = (JSON.parse(localStorage.getItem(key) ?? "{}") as { at?: number }).at ?? 0;
+      if (now - at > KEPT_MS) localStorage.removeItem(key);
+    }
+  } catch {
+    // Nothing is kept here, so nothing is old.
+  }
+}
+
+/** The key of an answer: the same answer to the same cue is the same wherever it is sent from. */
+export function answerKey(cue: string, answer: Json): string {
+  const text = JSON.stringify(answer);
+  // FNV-1a, twice with other beginnings: only answers to one cue are told apart by it.
+  const hash = (seed: number) => {
+    let value = seed;
+    for (let index = 0; index < text.length; index += 1) {
+      value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+    }
+    return (value >>> 0).toString(16).padStart(8, "0");
+  };
+  return `page-${cue.slice(0, 80)}-${hash(0x811c9dc5)}${hash(0x1234567)}-${text.length}`;
+}

@@ -1,0 +1,107 @@
+import { useId, useState } from "react";
+import type { Json, JsonObject } from "../../api/client";
+import { initialValue } from "../../form/initial";
+import { ValueEditor } from "../../form/ValueEditor";
+import { type FieldProblem, validate } from "../../form/validate";
+import { Icon } from "../../ui/Icon";
+import { useDraft } from "../session/draft";
+import { Sending, type SendingState } from "../session/Sending";
+
+export type QueryBody = { text: string } | { value: Json };
+
+interface QueryDraft {
+  text: string;
+  value?: Json;
+}
+
+interface QueryFormProps {
+  /** The name under which what is typed is kept. */
+  draft: string;
+  schema: JsonObject | null;
+  button: string;
+  sending: SendingState;
+  onSend(query: QueryBody): void;
+}
+
+const EMPTY: QueryDraft = { text: "" };
+
+/** What the user asks: a text, or the form of the agent's input schema. */
+export function QueryForm({ draft: name, schema, button, sending, onSend }: QueryFormProps) {
+  const [draft, setDraft] = useDraft<QueryDraft>(name, EMPTY);
+  const [problems, setProblems] = useState<FieldProblem[]>([]);
+  const [rawProblem, setRawProblem] = useState<string | null>(null);
+  const [empty, setEmpty] = useState(false);
+  const field = useId();
+  const wrong = useId();
+  const value = schema ? (draft.value ?? initialValue(schema)) : undefined;
+  const send = () => {
+    if (!schema) {
+      setEmpty(draft.text.trim() === "");
+      if (draft.text.trim() === "") document.getElementById(field)?.focus();
+      else onSend({ text: draft.text });
+      return;
+    }
+    if (rawProblem !== null) return;
+    const found = validate(schema, value);
+    setProblems(found);
+    if (found.length === 0) onSend({ value: value as Json });
+  };
+  return (
+    <form
+      className="stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      {schema ? (
+        <ValueEditor
+          id={`query-${name}`}
+          label="User query"
+          schema={schema}
+          value={value}
+          onChange={(value) => {
+            setDraft({ ...draft, value: value as Json });
+            if (problems.length > 0) setProblems(validate(schema, value));
+          }}
+          problems={problems}
+          disabled={sending.isPending}
+          onRawProblem={setRawProblem}
+        />
+      ) : (
+        <div className="stack tight">
+          <label htmlFor={field}>User query</label>
+          <textarea
+            id={field}
+            rows={3}
+            value={draft.text}
+            placeholder="What does the user ask?"
+            aria-invalid={empty}
+            aria-describedby={empty ? wrong : undefined}
+            onChange={(event) => {
+              setEmpty(false);
+              setDraft({ ...draft, text: event.target.value });
+            }}
+            onKeyDown={(event) => {
+              if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
+                event.currentTarget.form?.requestSubmit();
+            }}
+          />
+          {empty && (
+            <p id={wrong} className="field-problem">
+              Write what the user asks.
+            </p>
+          )}
+        </div>
+      )}
+      <Sending state={sending} />
+      <div className="buttons">
+        <button type="submit" className="button primary" disabled={sending.isPending}>
+          <Icon name="play" />
+          {button}
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { readCase } from "../../src/rooms/runs/data/case";
+import { compare } from "../../src/rooms/runs/data/compare";
+
+const cases = (...all: object[]) => all.map((one, index) => readCase({ file: "a.yaml", ...one }, index));
+const names = (found: { after?: { name: string }; name?: string }[]) =>
+  found.map((one) => one.after?.name ?? one.name);
+
+describe("two runs", () => {
+  it("show what broke and what was fixed apart from the rest", () => {
+    const before = cases(
+      { name: "breaks", verdict: "passed" },
+      { name: "heals", verdict: "error" },
+      { name: "shifts", verdict: "failed" },
+      { name: "stays", verdict: "failed" },
+      { name: "goes", verdict: "passed" },
+    );
+    const after = cases(
+      { name: "comes", verdict: "passed" },
+      { name: "stays", verdict: "failed" },
+      { name: "shifts", verdict: "error" },
+      { name: "heals", verdict: "passed" },
+      { name: "breaks", verdict: "unjudged" },
+    );
+    const changed = compare(before, after);
+    expect(names(changed.broken)).toEqual(["breaks"]);
+    expect(names(changed.fixed)).toEqual(["heals"]);
+    expect(names(changed.shifted)).toEqual(["shifts"]);
+    expect(names(changed.same)).toEqual(["stays"]);
+    expect(names(changed.onlyBefore)).toEqual(["goes"]);
+    expect(names(changed.onlyAfter)).toEqual(["comes"]);
+  });
+
+  it("match by file, name and repeat, and twins by their order", () => {
+    const one = { name: "a", verdict: "passed" };
+    const before = cases(one, { ...one, repeat: 1 }, { ...one, file: "b.yaml" }, one);
+    const after = cases(one, { ...one, repeat: 1, verdict: "failed" }, one, { ...one, file: "b.yaml" });
+    const changed = compare(before, after);
+    expect(changed.broken.map((pair) => pair.after.repeat)).toEqual([1]);
+    expect(changed.same).toHaveLength(3);
+    expect(changed.onlyBefore.length + changed.onlyAfter.length).toBe(0);
+  });
+
+  it("say which score, evaluation or duration changed", () => {
+    const judged = (score: number | undefined, status: string, durationMs: number) => ({
+      name: "a",
+      verdict: "passed",
+      durationMs,
+      steps: [{ evaluations: [{ name: "1: judge", status, score }] }],
+    });
+    const changesOf = (before: object, after: object) =>
+      compare(cases(before), cases(after)).moved[0]?.changes;
+    expect(changesOf(judged(0.9, "passed", 5), judged(0.75, "passed", 9))).toEqual([
+      "1: judge: score 0.9 → 0.75",
+    ]);
+    expect(changesOf(judged(1, "passed", 5), judged(undefined, "unscored", 5))).toEqual([
+      "1: judge: passed → unscored",
+    ]);
+    expect(changesOf(judged(1, "passed", 500), judged(1, "passed", 1500))).toEqual([
+      "slower: 500 ms → 1.5 s",
+    ]);
+    expect(changesOf(judged(1, "passed", 5), { name: "a", verdict: "passed", durationMs: 5 })).toEqual([
+      "1: judge: no longer asked",
+    ]);
+    expect(changesOf(judged(1, "passed", 1000), judged(1, "passed", 1100))).toBeUndefined();
+  });
+
+  it("are compared when they are empty or large", () => {
+    expect(compare([], []).same).toEqual([]);
+    const many = cases(
+      ...Array.from({ length: 20_000 }, (_, index) => ({ name: `case ${index}`, verdict: "passed" })),
+    );
+    expect(compare(many, many).same).toHaveLength(20_000);
+  });
+});

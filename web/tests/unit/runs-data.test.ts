@@ -1,0 +1,242 @@
+import { describe, expect, it } from "vitest";
+import type { Run } from "../../src/api/client";
+import { again, checksOf, quoted, readCase } from "../../src/rooms/runs/data/case";
+import { eventsOf, readCheck } from "../../src/rooms/runs/data/check";
+import { inWords, pointsOf } from "../../src/rooms/runs/data/points";
+import { parse } from "../../src/rooms/runs/data/read";
+import { filter, group, readResult, tookMs } from "../../src/rooms/runs/data/result";
+import { count, counted, passRate, percent, summaryOf, wilson } from "../../src/rooms/runs/data/summary";
+import { linesOf } from "../../src/rooms/runs/data/transcript";
+import { verdictOf, worst } from "../../src/rooms/runs/data/verdict";
+
+const run = (result?: unknown, more: Partial<Run> = {}): Run => ({
+  id: "r",
+  title: "a suite",
+  status: "passed",
+  started_at: "2026-01-01T10:00:00Z",
+  ended_at: "2026-01-01T10:00:02Z",
+  ...(result === undefined ? {} : { result }),
+  ...more,
+});
+
+const scenario = (name: string, verdict: string, more: object = {}) => ({
+  name,
+  verdict,
+  file: "a.yaml",
+  ...more,
+});
+
+describe("verdicts", () => {
+  it("are never taken for a pass when they are not known", () => {
+    for (const word of ["excellent", "PASSED", "", undefined, null, 1, {}, "constructor"]) {
+      expect(verdictOf(word)).toBe("unknown");
+    }
+  });
+
+  it("of what could not be decided are not passes", () => {
+    expect(verdictOf("unscored")).toBe("unjudged");
+    expect(verdictOf("skipped")).toBe("unjudged");
+    expect(verdictOf("errored")).toBe("error");
+  });
+
+  it("come to the worst of them", () => {
+    expect(worst(["passed", "unjudged", "passed"])).toBe("unjudged");
+    expect(worst(["failed", "error"])).toBe("error");
+    expect(worst(["passed", "unknown"])).toBe("unknown");
+    expect(worst([])).toBe("unknown");
+  });
+});
+
+describe("seeds", () => {
+  it("keep all their digits", () => {
+    const read = parse<Run>(
+      '{"result":{"scenarios":[{"name":"a","file":"a.yaml","seed": 10149411717537535150}]}}',
+    );
+    const [one] = readResult(read)?.cases ?? [];
+    expect(one?.seed).toBe("10149411717537535150");
+    expect(one && again(one)).toBe("rehearse run a.yaml --case-seed 10149411717537535150");
+  });
+
+  it("are only found where they are keys", () => {
+    const value = { text: '{"seed": 10149411717537535150}', seed: 7, last: ',"seed":12345678901234567890}' };
+    expect(parse(JSON.stringify(value))).toEqual(value);
+  });
+
+  it("go into a command that a shell reads", () => {
+    expect(quoted("a b's.yaml")).toBe("'a b'\\''s.yaml'");
+    expect(again(readCase({ name: "a", seed: 1 }, 0))).toBeNull();
+  });
+});
+
+describe("summaries", () => {
+  it("are those that the run says", () => {
+    const summary = { total: 10, passed: 7, failed: 1, errors: 1, terminated: 0, unjudged: 1, not_run: 0 };
+    expect(summaryOf(run({ summary }))).toEqual({ ...summary, not_run: undefined, notRun: 0 });
+    expect(summaryOf(run(undefined, { summary } as Partial<Run>))?.passed).toBe(7);
+  });
+
+  it("are counted where a run does not say them", () => {
+    const cases = [scenario("a", "passed"), scenario("b", "failed"), scenario("c", "what?")];
+    const summary = summaryOf(run({ scenarios: cases }));
+    expect(summary).toMatchObject({ total: 3, passed: 1, failed: 1, unjudged: 1 });
+    expect(summary && counted(summary)).toEqual(["1 failed", "1 unjudged", "1 passed"]);
+  });
+
+  it("are nothing for a run without a result", () => {
+    expect(summaryOf(run())).toBeNull();
+    expect(summaryOf(run(null))).toBeNull();
+    expect(summaryOf(run("broken"))).toBeNull();
+    expect(passRate(null)).toBeNull();
+  });
+
+  it("give rates of what was started", () => {
+    const summary = { ...count(["passed", "failed"]), total: 4, notRun: 2 };
+    expect(passRate(summary)).toBe(0.5);
+    expect(passRate(count([]))).toBeNull();
+  });
+
+  it("round to all and to none only where that is true", () => {
+    expect([1, 0.999, 0.5, 0.001, 0].map(percent)).toEqual(["100 %", ">99 %", "50 %", "<1 %", "0 %"]);
+  });
+
+  it("have the interval that the command line prints", () => {
+    const [low, high] = wilson(3, 3);
+    expect([Math.round(low * 100), Math.round(high * 100)]).toEqual([44, 100]);
+  });
+});
+
+describe("points", () => {
+  const at = (id: string, minute: number, more: Partial<Run> = {}) =>
+    run(undefined, { id, started_at: `2026-01-01T10:${String(minute).padStart(2, "0")}:00Z`, ...more });
+
+  it("are in the order of time, without runs under way or without counts", () => {
+    const known = new Map([
+      ["a", count(["passed", "failed"])],
+      ["b", count(["passed"])],
+      ["c", count(["passed"])],
+      ["d", null],
+    ]);
+    const runs = [at("d", 9), at("c", 8, { status: "running" }), at("b", 7), at("a", 6), at("e", 5)];
+    const points = pointsOf(runs, (id) => known.get(id));
+    expect(points.map((point) => [point.id, point.rate])).toEqual([
+      ["a", 0.5],
+      ["b", 1],
+    ]);
+    expect(inWords(points)).toContain("2 runs");
+  });
+
+  it("are said in words for none, one and many", () => {
+    expect(inWords([])).toContain("No run");
+    const many = Array.from({ length: 200 }, (_, index) => at(String(index), index % 60));
+    const points = pointsOf(many, () => count(["passed", "passed", "error"]));
+    expect(points).toHaveLength(200);
+    expect(inWords(points.slice(0, 1))).toContain("67 %");
+    expect(inWords(points)).toContain("from 67 % to 67 %");
+  });
+});
+
+describe("results", () => {
+  it("of scenarios and of EvalSets are read alike", () => {
+    const metrics = {
+      tool_trajectory: { status: "passed", score: 1, evidence: [{ text: "equal", events: [3] }] },
+    };
+    const one = {
+      name: "golden",
+      status: "failed",
+      metrics,
+      duration_ms: 12,
+      sessions: ["s"],
+      token_usage: {},
+    };
+    const result = readResult(run({ evalSet: "set", cases: [one] }));
+    expect(result?.cases[0]).toMatchObject({ n: 1, verdict: "failed", durationMs: 12, sessions: ["s"] });
+    expect(result?.cases[0]?.metrics[0]).toMatchObject({
+      name: "tool_trajectory",
+      message: "equal",
+      score: 1,
+    });
+  });
+
+  it("group repeats with their share, what needs a look first", () => {
+    const cases = [0, 1, 2].map((repeat) =>
+      scenario("a", repeat === 1 ? "failed" : "passed", { repeat, durationMs: 3 }),
+    );
+    const [one, other] = group(
+      readResult(run({ scenarios: [...cases, scenario("b", "passed")] }))?.cases ?? [],
+    );
+    expect(one).toMatchObject({ name: "a", passed: 2, verdict: "failed", meanMs: 3 });
+    expect(one?.cases.map((each) => each.repeat)).toEqual([1, 0, 2]);
+    expect(other?.meanMs).toBeNull();
+  });
+
+  it("are filtered by verdict and by all words", () => {
+    const scenarios = [scenario("Late parcel", "failed", { tags: ["tools"] }), scenario("Hello", "passed")];
+    const cases = readResult(run({ scenarios }))?.cases ?? [];
+    expect(filter(cases, "", "TOOLS parcel")).toHaveLength(1);
+    expect(filter(cases, "passed", "parcel")).toHaveLength(0);
+    expect(filter(cases, "", "a.yaml")).toHaveLength(2);
+  });
+
+  it("with missing and strange fields are read without complaint", () => {
+    const strange: unknown[] = [
+      null,
+      1,
+      "x",
+      [],
+      {},
+      { scenarios: 3 },
+      { scenarios: [null, 1, "x", [], {}] },
+    ];
+    strange.push({
+      scenarios: [{ steps: [null, { evaluations: [null], conversation: { turns: [null] } }], mocks: 1 }],
+    });
+    strange.push({
+      cases: [{ metrics: { a: null, b: 1 }, error: "broke", token_usage: { agent: 1 } }],
+      summary: [],
+    });
+    for (const result of strange) {
+      const read = readResult(run(result));
+      for (const one of read?.cases ?? []) {
+        expect(one.verdict).toBe("unknown");
+        expect(() => checksOf(one).map((check) => check.evidence)).not.toThrow();
+      }
+    }
+    expect(tookMs(run(undefined, { ended_at: null }))).toBeNull();
+    expect(tookMs(run())).toBe(2000);
+  });
+});
+
+describe("evidence", () => {
+  it("is found with its events, also in older forms", () => {
+    const check = readCheck({
+      status: "failed",
+      evidence: [{ text: "no", events: [8, 12] }, "plain", null, { events: "x" }],
+    });
+    expect(check.evidence.map((one) => one.events)).toEqual([[8, 12], [], [], []]);
+    expect([...eventsOf([check])]).toEqual([8, 12]);
+    expect(check.message).toBe("no");
+  });
+});
+
+describe("transcripts", () => {
+  it("have a line for what people read, and none for the rest", () => {
+    const event = (seq: number, body: object) =>
+      ({ seq, session: "s", at: "", author: "agent", body }) as never;
+    const lines = linesOf([
+      event(1, { type: "session_started" }),
+      event(2, { type: "user_message", content: { parts: [{ text: "<b>hi</b>" }] } }),
+      event(3, { type: "model_response", content: { parts: [{ function_call: { name: "f" } }] } }),
+      event(4, { type: "tool_call", tool: "f", args: { a: 1 } }),
+      event(5, { type: "tool_result", tool: "f", outcome: { error: { type: "E", message: "no" } } }),
+      event(6, { type: "tool_result", tool: "f", outcome: { output: null } }),
+      event(7, { type: "a kind of tomorrow" }),
+      { seq: 8 } as never,
+    ]);
+    expect(lines.map((line) => [line.seq, line.text])).toEqual([
+      [2, "<b>hi</b>"],
+      [4, 'calls f {"a":1}'],
+      [5, "fails: E: no"],
+      [6, "gives null"],
+    ]);
+  });
+});
