@@ -1,7 +1,7 @@
 /** Fields that the schema does not name: each has a name that somebody gave it. */
 
 import type { ErrorSchema, FieldPathId, FieldProps, RJSFSchema } from "@rjsf/utils";
-import { useId, useState } from "react";
+import { useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
 import { contextOf, idOf } from "./context";
@@ -26,13 +26,15 @@ export function Entry(props: FieldProps & { others: string[] }) {
   const value = formData as JsonObject;
   const at = place(props, name);
   const parent = (props.childFieldPathId ?? props.fieldPathId).path;
-  const [typed, setTyped] = useState(name);
+  const [edited, setEdited] = useState({ of: name, text: name });
+  const typed = edited.of === name ? edited.text : name;
   const [note, setNote] = useState("");
   const rename = () => {
     if (typed === name) return setNote("");
     if (has(value, typed)) return setNote(`There is a field “${typed}” already.`);
     const renamed: JsonObject = {};
     for (const key of Object.keys(value)) put(renamed, key === name ? typed : key, value[key]);
+    setNote("");
     onChange(renamed, parent);
   };
   const without: JsonObject = {};
@@ -48,7 +50,7 @@ export function Entry(props: FieldProps & { others: string[] }) {
           autoComplete="off"
           spellCheck={false}
           aria-describedby={note === "" ? undefined : `${at.$id}-key-note`}
-          onChange={(event) => setTyped(event.target.value)}
+          onChange={(event) => setEdited({ of: name, text: event.target.value })}
           onBlur={rename}
           onKeyDown={(event) => {
             if (event.key === "Enter") {
@@ -96,7 +98,7 @@ export function Entry(props: FieldProps & { others: string[] }) {
 export function NewEntry(props: FieldProps) {
   const { formData, onChange, registry, schema, disabled } = props;
   const value = formData as JsonObject;
-  const id = useId();
+  const id = `${idOf(registry, (props.childFieldPathId ?? props.fieldPathId).path)}-new`;
   const [name, setName] = useState("");
   const taken = has(value, name);
   const add = () => {

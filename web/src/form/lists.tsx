@@ -46,14 +46,14 @@ export function ArrayFieldItemTemplate({
   readonly,
 }: ArrayFieldItemTemplateProps) {
   const { hasMoveUp, hasMoveDown, hasRemove, onMoveUpItem, onMoveDownItem, onRemoveItem } = buttonsProps;
-  const row = useRef<HTMLLIElement>(null);
-  const moved = useRef<string | null>(null);
+  const up = useRef<HTMLButtonElement>(null);
+  const down = useRef<HTMLButtonElement>(null);
+  const moved = useRef<"up" | "down" | null>(null);
   // Moving takes the focus away from the button; whoever moves by keyboard goes on with the same item.
   useEffect(() => {
     if (moved.current === null || index < 0) return;
-    const find = (name: string) =>
-      row.current?.querySelector<HTMLElement>(`:scope > .form-row [data-move="${name}"]:enabled`);
-    (find(moved.current) ?? find("up") ?? find("down"))?.focus();
+    const order = moved.current === "up" ? [up, down] : [down, up];
+    order.find((button) => button.current?.disabled === false)?.current?.focus();
     moved.current = null;
   }, [index]);
   const off = disabled || readonly;
@@ -61,7 +61,7 @@ export function ArrayFieldItemTemplate({
     <button
       type="button"
       className="button plain small"
-      data-move={name}
+      ref={name === "up" ? up : down}
       disabled={off || !can}
       aria-label={`Move item ${index + 1} ${name}`}
       onClick={(event) => {
@@ -73,7 +73,7 @@ export function ArrayFieldItemTemplate({
     </button>
   );
   return (
-    <li ref={row}>
+    <li>
       <div className="form-item">{children}</div>
       <div className="form-row">
         {(hasMoveUp || hasMoveDown) && button("up", hasMoveUp, onMoveUpItem)}

@@ -1,11 +1,12 @@
 /** What stands around the controls: names, explanations, problems. */
 
 import type { FieldTemplateProps } from "@rjsf/utils";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
 import { contextOf, hintOf, idOf, isChoice } from "./context";
 import { start, startItem } from "./initial";
+import { same } from "./paths";
 import { MARK } from "./prepare";
 import { brief } from "./words";
 
@@ -19,7 +20,8 @@ export function useFocusInside<E extends HTMLElement>() {
   useEffect(() => {
     if (!wanted.current) return;
     wanted.current = false;
-    element.current?.querySelector<HTMLElement>(`.form-inside :is(${CONTROLS}), ${CONTROLS}`)?.focus();
+    const inside = element.current?.querySelector(".form-inside")?.querySelector<HTMLElement>(CONTROLS);
+    (inside ?? element.current?.querySelector<HTMLElement>(CONTROLS))?.focus();
   });
   return {
     element,
@@ -125,6 +127,14 @@ export function FieldTemplate(props: FieldTemplateProps) {
   const change = (to: Json | undefined) => afterwards(() => onChange(to, path));
   const empty: Json | undefined = inList ? startItem(schema, drawn) : undefined;
 
+  // Text that was taken away again is absent; whoever meant an empty text can say so.
+  const before = useRef(value);
+  const [touched, setTouched] = useState(false);
+  if (!touched && typeof before.current === "string" && schema.type === "string" && value === undefined)
+    setTouched(true);
+  before.current = value;
+  const cleared = touched && value === undefined && !inList;
+
   const hasNull = schema[MARK.nullable] === true;
   const isNull = value === null && (hasNull || kind !== "control") && !(inList && !hasNull);
   const misfit = value !== undefined && value !== null && !shows(kind, schema, value);
@@ -135,9 +145,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
   if (hasNull && value === undefined && !bare) actions.push({ label: "Set to null", to: null });
   if (hasNull && value !== undefined && value !== null && inList)
     actions.push({ label: "Set to null", to: null });
-  if (kind === "control" && schema.type === "string" && value === undefined)
-    actions.push({ label: "Send empty text", to: "" });
-  if (kind === "list" && value === undefined && !bare) actions.push({ label: "Send empty list", to: [] });
+  if (kind === "control" && cleared) actions.push({ label: "Send empty text", to: "" });
   if (isNull || misfit) actions.push({ label: "Clear", to: empty });
   else if (!inList && !bare && !isRoot) {
     const removable = kind === "object" || kind === "list" || kind === "choice";
@@ -190,10 +198,19 @@ export function FieldTemplate(props: FieldTemplateProps) {
     </>
   );
   const problems = kind === "choice" && !isNull ? null : <Problems id={id} problems={rawErrors} />;
-  const state =
-    value === "" && kind === "control" && !inList ? (
-      <span className="form-state">sent as empty text</span>
-    ) : null;
+  const state = inList
+    ? ""
+    : value === ""
+      ? "sent as empty text"
+      : kind === "list" && same(value, [])
+        ? "empty list"
+        : "";
+  const aside = (buttons.length > 0 || state !== "") && (
+    <span className="form-actions">
+      {state !== "" && <span className="form-state">{state}</span>}
+      {buttons}
+    </span>
+  );
   const word = (
     <>
       {label}
@@ -207,9 +224,9 @@ export function FieldTemplate(props: FieldTemplateProps) {
       return (
         <div ref={element} className="form-group bare">
           {bare && notes}
-          {buttons.length > 0 && <span className="form-actions">{buttons}</span>}
           {problems}
           <div className="form-inside">{inside}</div>
+          {aside}
         </div>
       );
     }
@@ -217,10 +234,10 @@ export function FieldTemplate(props: FieldTemplateProps) {
       <div ref={element} className="form-group">
         <fieldset id={`${id}-group`} aria-describedby={rawErrors?.length ? `${id}-problem` : undefined}>
           <legend>{word}</legend>
-          {buttons.length > 0 && <span className="form-actions">{buttons}</span>}
           {notes}
           {problems}
           <div className="form-inside">{inside}</div>
+          {aside}
         </fieldset>
       </div>
     );
@@ -235,12 +252,11 @@ export function FieldTemplate(props: FieldTemplateProps) {
             {word}
           </label>
         )}
-        {state}
-        <span className="form-actions quiet">{buttons}</span>
       </div>
       {notes}
       <div className="form-inside">{inside}</div>
       {problems}
+      {aside}
     </div>
   );
 }

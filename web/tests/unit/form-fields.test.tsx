@@ -1,0 +1,584 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { JsonObject } from "../../src/api/client";
+import { initialValue } from "../../src/form/initial";
+import { closeAll, names, show } from "./form-help";
+
+afterEach(closeAll);
+
+const object = (properties: JsonObject, required: string[] = []): JsonObject => ({
+  type: "object",
+  properties,
+  required,
+});
+
+describe("texts", () => {
+  test("typed and cleared again is absent again, and empty text can be sent on purpose", () => {
+    const form = show(object({ a: { type: "string" }, b: { type: "string" } }), { b: "stays" });
+    form.type(".a", "x");
+    expect(form.value()).toEqual({ b: "stays", a: "x" });
+    form.type(".a", "");
+    expect(form.value()).toEqual({ b: "stays" });
+    form.click("Send empty text: a");
+    expect(form.value()).toEqual({ b: "stays", a: "" });
+    expect(form.box.textContent).toContain("sent as empty text");
+    form.click("Clear: a");
+    expect(form.value()).toEqual({ b: "stays" });
+  });
+
+  test("may have several lines, and long ones get more room", () => {
+    const form = show(
+      object({
+        a: { type: "string" },
+        b: { type: "string", format: "textarea" },
+        c: { type: "string", maxLength: 5000 },
+      }),
+      {},
+    );
+    expect(form.at(".a").tagName).toBe("TEXTAREA");
+    form.type(".a", "one\ntwo");
+    expect(form.value()).toEqual({ a: "one\ntwo" });
+    expect(Number(form.at<HTMLTextAreaElement>(".b").rows)).toBe(4);
+    expect(Number(form.at<HTMLTextAreaElement>(".c").rows)).toBe(4);
+  });
+
+  test("formats say what they expect, and a date that no calendar has is still shown", () => {
+    const form = show(
+      object({
+        d: { type: "string", format: "date" },
+        t: { type: "string", format: "date-time" },
+        m: { type: "string", format: "email" },
+        o: { type: "string", format: "date" },
+      }),
+      { o: "next week" },
+    );
+    expect(form.at(".d").type).toBe("date");
+    expect(form.at(".t").placeholder).toBe("2025-01-31T12:30:00Z");
+    expect(form.at(".m").inputMode).toBe("email");
+    expect(form.at(".o").type).toBe("text");
+    expect(form.at(".o").value).toBe("next week");
+  });
+
+  test("at the top", () => {
+    const form = show({ type: "string", title: "Answer" }, undefined);
+    form.type("", "hello");
+    expect(form.value()).toBe("hello");
+    expect(form.box.querySelector("label")?.textContent).toContain("Answer");
+  });
+});
+
+describe("numbers", () => {
+  test.each(["1.", "-", "1e", "1.0", "-0.", "1.50", "00", ".5"])(
+    "“%s” is not lost while it is typed",
+    (text) => {
+      const form = show(object({ n: { type: "number" } }), {});
+      form.type(".n", text);
+      expect(form.at(".n").value).toBe(text);
+    },
+  );
+
+  test("are numbers, and what is no number yet is refused instead of dropped", () => {
+    const form = show(object({ n: { type: "number" }, i: { type: "integer" } }), {});
+    form.type(".n", "1.5");
+    form.type(".i", "7");
+    expect(form.value()).toEqual({ n: 1.5, i: 7 });
+    form.type(".n", "1e");
+    expect(form.value()).toEqual({ n: "1e", i: 7 });
+    form.type(".n", "");
+    expect(form.value()).toEqual({ i: 7 });
+  });
+
+  test("beyond 2^53 are kept as typed and refused", () => {
+    const form = show(object({ i: { type: "integer" } }), {});
+    form.type(".i", "9007199254740993");
+    expect(form.at(".i").value).toBe("9007199254740993");
+    expect(form.value()).toEqual({ i: "9007199254740993" });
+  });
+
+  test("given from outside replace what was typed", () => {
+    const form = show(object({ n: { type: "number" } }), {});
+    form.type(".n", "1.");
+    form.give({ n: 4 });
+    expect(form.at(".n").value).toBe("4");
+  });
+});
+
+describe("yes or no", () => {
+  test("is absent until somebody says so, and can be absent again", () => {
+    const form = show(object({ b: { type: "boolean" } }), {});
+    expect(form.at(".b").indeterminate).toBe(true);
+    expect(form.box.textContent).toContain("not set");
+    form.tick(".b");
+    expect(form.value()).toEqual({ b: true });
+    form.tick(".b");
+    expect(form.value()).toEqual({ b: false });
+    form.click("Clear: b");
+    expect(form.value()).toEqual({});
+  });
+
+  test("starts as no where it is required and has no default", () => {
+    const schema = object(
+      { a: { type: "boolean" }, b: { type: "boolean", default: true }, c: { type: "boolean" } },
+      ["a", "b"],
+    );
+    expect(initialValue(schema)).toEqual({ a: false });
+  });
+});
+
+describe("lists of values to choose from", () => {
+  test("of any type, null among them", () => {
+    const form = show(
+      object({
+        e: { enum: ["json", "xml"] },
+        n: { type: "integer", enum: [1, 2] },
+        m: { enum: ["1", 1, null, { a: 1 }] },
+      }),
+      {},
+    );
+    form.choose(".e", "xml");
+    form.choose(".n", "2");
+    form.choose(".m", "null");
+    expect(form.value()).toEqual({ e: "xml", n: 2, m: null });
+    form.choose(".m", '{"a":1}');
+    expect(form.value()).toEqual({ e: "xml", n: 2, m: { a: 1 } });
+    form.choose(".e", "Not set");
+    expect(form.value()).toEqual({ n: 2, m: { a: 1 } });
+  });
+
+  test("a value that is not among them is shown and kept", () => {
+    const form = show(object({ e: { enum: ["a"] } }), { e: "z" });
+    expect(form.chosen(".e")).toBe("z (not one of these)");
+    expect(form.changes).toEqual([]);
+  });
+
+  test("const, null alone, and choices that are values with titles", () => {
+    const form = show(
+      object(
+        {
+          c: { const: "cat" },
+          n: { type: "null" },
+          t: {
+            oneOf: [
+              { const: 1, title: "One" },
+              { const: 2, title: "Two" },
+            ],
+          },
+        },
+        ["c"],
+      ),
+      {},
+    );
+    form.choose(".c", "cat");
+    form.choose(".n", "null");
+    form.choose(".t", "Two");
+    expect(form.value()).toEqual({ c: "cat", n: null, t: 2 });
+  });
+});
+
+describe("defaults", () => {
+  test("are shown and not sent", () => {
+    const form = show(
+      object({
+        limit: { type: "integer", default: 10 },
+        flag: { type: "boolean", default: true },
+        e: { enum: ["a", "b"], default: "b" },
+      }),
+      {},
+    );
+    expect(form.at(".limit").placeholder).toBe("10");
+    expect(form.at(".limit-hint").textContent).toBe("Default: 10.");
+    expect(form.at(".flag-hint").textContent).toBe("Default: true.");
+    expect(form.chosen(".e")).toBe("Not set (default: b)");
+    expect(form.changes).toEqual([]);
+    form.type(".limit", "3");
+    expect(form.value()).toEqual({ limit: 3 });
+  });
+});
+
+describe("may be null", () => {
+  test.each([
+    [{ type: ["string", "null"] }],
+    [{ type: "string", nullable: true }],
+    [{ anyOf: [{ type: "string" }, { type: "null" }], default: null }],
+    [{ oneOf: [{ $ref: "#/$defs/S" }, { type: "null" }] }],
+    [{ type: "STRING", nullable: true }],
+  ] as [JsonObject][])("%j is one field with null beside it", (field) => {
+    const form = show({ ...object({ a: field }), $defs: { S: { type: "string" } } }, {});
+    form.click("Set to null: a");
+    expect(form.value()).toEqual({ a: null });
+    expect(form.has(".a")).toBe(false);
+    form.click("Clear: a");
+    expect(form.value()).toEqual({});
+    form.type(".a", "x");
+    expect(form.value()).toEqual({ a: "x" });
+  });
+});
+
+describe("objects", () => {
+  test("inside objects are groups with a name; optional ones are added and taken away", () => {
+    const inner = object({ city: { type: "string" }, zip: { type: "integer" } }, ["city"]);
+    const form = show(object({ a: { ...inner, title: "Address" }, b: inner }, ["a"]), {});
+    expect([...form.box.querySelectorAll("legend")].map((one) => one.textContent)).toEqual([
+      "Address* (required)",
+      "b",
+    ]);
+    form.type(".a.city", "Rome");
+    expect(form.value()).toEqual({ a: { city: "Rome" } });
+    expect(form.has(".b.city")).toBe(false);
+    form.click("Add b");
+    expect(form.value()).toEqual({ a: { city: "Rome" }, b: {} });
+    expect(document.activeElement?.id).toBe("f.b.city");
+    form.type(".b.zip", "7");
+    form.click("Clear: b");
+    expect(form.value()).toEqual({ a: { city: "Rome" } });
+  });
+
+  test("maps: a field is added, renamed in its place, emptied and removed", () => {
+    const form = show(object({ m: { type: "object", additionalProperties: { type: "integer" } } }, ["m"]), {
+      m: { x: 1, y: 2 },
+    });
+    form.type(".m.x", "5");
+    expect(form.value()).toEqual({ m: { x: 5, y: 2 } });
+    form.type(".m.x-key", "z");
+    form.press(".m.x-key", "Enter");
+    expect(JSON.stringify(form.value())).toBe('{"m":{"z":5,"y":2}}');
+    form.type(".m.z", "");
+    expect(form.value()).toEqual({ m: { z: null, y: 2 } });
+    form.type(".m.z-key", "y");
+    form.press(".m.z-key", "Enter");
+    expect(form.box.textContent).toContain("There is a field “y” already.");
+    form.type(".m-new", "w");
+    form.press(".m-new", "Enter");
+    expect(form.value()).toEqual({ m: { z: null, y: 2, w: null } });
+    form.click("Remove y");
+    form.type(".m.w", "3");
+    expect(form.value()).toEqual({ m: { z: null, w: 3 } });
+  });
+
+  test("fields that the schema does not know are shown, and can be removed", () => {
+    const form = show(
+      { ...object({ a: { type: "string" } }), additionalProperties: false },
+      { a: "x", odd: [1] },
+    );
+    expect(form.at<HTMLTextAreaElement>(".odd").value).toBe("[\n  1\n]");
+    form.click("Remove odd");
+    expect(form.value()).toEqual({ a: "x" });
+  });
+
+  test("a field may have any name", () => {
+    const schema = object({
+      "a.b/c d": { type: "string" },
+      "": { type: "string" },
+      __proto: { type: "string" },
+      constructor: { type: "string" },
+    });
+    const form = show(schema, {});
+    const fields = form.box.querySelectorAll("textarea");
+    expect(fields.length).toBe(4);
+    for (const [index, name] of ["a.b/c d", "", "__proto", "constructor"].entries()) {
+      const field = fields[index] as HTMLTextAreaElement;
+      expect(/\s/.test(field.id)).toBe(false);
+      form.type(field.id.slice(1), "v");
+      expect(form.value()).toHaveProperty([name], "v");
+    }
+  });
+});
+
+describe("lists", () => {
+  const schema = object({ tags: { type: "array", items: { type: "string" }, maxItems: 3 } });
+
+  test("items are added, filled in, moved and removed, by keyboard too", () => {
+    const form = show(schema, {});
+    form.click("Add an item to tags");
+    expect(form.value()).toEqual({ tags: [""] });
+    expect(document.activeElement?.id).toBe("f.tags.0");
+    form.type(".tags.0", "a");
+    form.click("Add another to tags");
+    form.type(".tags.1", "b");
+    form.click("Add another to tags");
+    expect(names(form.box)).not.toContain("Add another to tags");
+    form.type(".tags.2", "c");
+    form.click("Move item 3 up");
+    expect(form.value()).toEqual({ tags: ["a", "c", "b"] });
+    expect(document.activeElement?.getAttribute("aria-label")).toBe("Move item 2 up");
+    form.click("Move item 2 up");
+    expect(form.value()).toEqual({ tags: ["c", "a", "b"] });
+    expect(document.activeElement?.getAttribute("aria-label")).toBe("Move item 1 down");
+    form.click("Remove item 2");
+    expect(form.value()).toEqual({ tags: ["c", "b"] });
+    form.click("Clear: tags");
+    expect(form.value()).toEqual({});
+    form.click("Add an item to tags");
+    form.click("Remove item 1");
+    expect(form.value()).toEqual({ tags: [] });
+    expect(form.box.textContent).toContain("empty list");
+  });
+
+  test("of numbers, objects and choices begin with what can be empty", () => {
+    const form = show(
+      object({
+        n: { type: "array", items: { type: "number" } },
+        o: { type: "array", items: object({ a: { type: "string" }, k: { const: "x" } }, ["k"]) },
+        e: { type: "array", items: { enum: ["a", "b"] }, uniqueItems: true },
+      }),
+      {},
+    );
+    form.click("Add an item to n");
+    form.click("Add an item to o");
+    form.click("Add an item to e");
+    expect(form.value()).toEqual({ n: [null], o: [{ k: "x" }], e: [null] });
+    form.type(".n.0", "4");
+    form.type(".o.0.a", "y");
+    form.choose(".e.0", "b");
+    expect(form.value()).toEqual({ n: [4], o: [{ k: "x", a: "y" }], e: ["b"] });
+    form.type(".n.0", "");
+    expect(form.value()).toHaveProperty("n", [null]);
+  });
+
+  test("with a schema for each place", () => {
+    const form = show(
+      object({ p: { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }] } }),
+      {},
+    );
+    form.type(".p.1", "3");
+    expect(form.value()).toEqual({ p: [null, 3] });
+    form.type(".p.0", "x");
+    expect(form.value()).toEqual({ p: ["x", 3] });
+  });
+});
+
+describe("choices", () => {
+  const schema: JsonObject = {
+    ...object({ pet: { anyOf: [{ $ref: "#/$defs/Cat" }, { $ref: "#/$defs/Dog" }, { type: "string" }] } }),
+    $defs: {
+      Cat: object({ kind: { const: "cat" }, lives: { type: "integer" }, name: { type: "string" } }, ["kind"]),
+      Dog: object(
+        {
+          kind: { const: "dog" },
+          tricks: { type: "array", items: { type: "string" } },
+          name: { type: "string" },
+        },
+        ["kind"],
+      ),
+    },
+  };
+
+  test("have names, begin with what they need, and keep what they share", () => {
+    const form = show(schema, {});
+    const options = [...form.at<HTMLSelectElement>(".pet-kind").options].map((one) => one.textContent);
+    expect(options).toEqual(["Not set", "Cat", "Dog", "Text"]);
+    form.choose(".pet-kind", "Cat");
+    expect(form.value()).toEqual({ pet: { kind: "cat" } });
+    form.type(".pet.name", "Tom");
+    form.type(".pet.lives", "9");
+    form.choose(".pet-kind", "Dog");
+    expect(form.value()).toEqual({ pet: { kind: "dog", name: "Tom" } });
+    form.choose(".pet-kind", "Text");
+    expect(form.value()).toEqual({});
+    form.type(".pet", "none");
+    expect(form.value()).toEqual({ pet: "none" });
+    form.choose(".pet-kind", "Not set");
+    expect(form.value()).toEqual({});
+  });
+
+  test("the one that a value was made with is found again", () => {
+    const form = show(schema, { pet: { kind: "dog", tricks: [1] } });
+    expect(form.chosen(".pet-kind")).toBe("Dog");
+    form.give({ pet: "text" });
+    expect(form.chosen(".pet-kind")).toBe("Text");
+    expect(form.changes).toEqual([]);
+  });
+
+  test("hold while they are filled in, even when half a value looks like another", () => {
+    const form = show(object({ x: { type: ["string", "number"] } }), {});
+    form.choose(".x-kind", "Number");
+    form.type(".x", "-");
+    expect(form.at(".x").value).toBe("-");
+    form.type(".x", "-1");
+    expect(form.value()).toEqual({ x: -1 });
+    expect(form.chosen(".x-kind")).toBe("Number");
+  });
+
+  test("what stands beside them holds for each", () => {
+    const form = show(
+      {
+        type: "object",
+        properties: { a: { type: "string" } },
+        anyOf: [
+          { title: "B", properties: { b: { type: "string" } }, required: ["b"] },
+          { title: "C", properties: { c: { type: "integer" } }, required: ["c"] },
+        ],
+      },
+      { a: "x", c: 1 },
+    );
+    expect(form.chosen("-kind")).toBe("C");
+    form.type(".a", "y");
+    expect(form.value()).toEqual({ a: "y", c: 1 });
+    form.type(".c", "2");
+    expect(form.value()).toEqual({ a: "y", c: 2 });
+  });
+
+  test("that only demand are not drawn", () => {
+    const form = show(
+      {
+        ...object({ a: { type: "string" }, b: { type: "string" } }),
+        anyOf: [{ required: ["a"] }, { required: ["b"] }],
+      },
+      {},
+    );
+    expect(form.has(".a")).toBe(true);
+    expect(form.has("-kind")).toBe(false);
+  });
+});
+
+describe("schemas in parts", () => {
+  test("allOf is one form", () => {
+    const form = show(
+      {
+        allOf: [object({ a: { type: "string" } }, ["a"]), { $ref: "#/$defs/B" }],
+        $defs: { B: object({ b: { type: "integer" } }) },
+      },
+      {},
+    );
+    form.type(".a", "x");
+    form.type(".b", "2");
+    expect(form.value()).toEqual({ a: "x", b: 2 });
+  });
+
+  test("a schema that contains itself is drawn as deep as somebody goes", () => {
+    const node = object(
+      {
+        name: { type: "string" },
+        next: { $ref: "#/$defs/Node" },
+        kids: { type: "array", items: { $ref: "#/$defs/Node" } },
+      },
+      ["name"],
+    );
+    const form = show({ $ref: "#/$defs/Node", $defs: { Node: node } }, {});
+    for (const depth of [0, 1, 2, 3]) {
+      form.click("Add next");
+      form.type(`${".next".repeat(depth + 1)}.name`, `n${depth}`);
+    }
+    expect(form.value()).toEqual({
+      next: { name: "n0", next: { name: "n1", next: { name: "n2", next: { name: "n3" } } } },
+    });
+  });
+
+  test("one that must contain itself does not go on for ever", () => {
+    const node = object({ next: { $ref: "#/$defs/Node" } }, ["next"]);
+    const schema = { $ref: "#/$defs/Node", $defs: { Node: node } };
+    expect(initialValue(schema)).toEqual({});
+    show(schema, {});
+    show({ $ref: "#", ...object({}) }, {});
+    show({ $ref: "#/$defs/A", $defs: { A: { $ref: "#/$defs/B" }, B: { $ref: "#/$defs/A" } } }, {});
+    show(object({ a: { $ref: "#/$defs/Nowhere" } }), {});
+  });
+
+  test("google.genai's dialect", () => {
+    const form = show(
+      {
+        type: "OBJECT",
+        properties: {
+          b: { type: "INTEGER" },
+          a: { type: "STRING", enum: ["x", "y"] },
+          l: { type: "ARRAY", items: { type: "BOOLEAN" }, max_items: "2" },
+          o: { any_of: [{ type: "NUMBER" }, { type: "STRING" }] },
+        },
+        required: ["a"],
+        property_ordering: ["a", "b"],
+      },
+      {},
+    );
+    expect([...form.box.querySelectorAll("label")].map((one) => one.textContent)).toEqual([
+      "a* (required)",
+      "b",
+    ]);
+    form.choose(".a", "y");
+    form.type(".b", "4");
+    form.click("Add an item to l");
+    expect(form.value()).toEqual({ a: "y", b: 4, l: [false] });
+  });
+});
+
+describe("what stands around a field", () => {
+  test("its description, limits and problems describe the control", () => {
+    const schema = object(
+      { n: { type: "integer", title: "Count", description: "How many", minimum: 1, maximum: 5 } },
+      ["n"],
+    );
+    const form = show(schema, { n: 9 }, { problems: [{ pointer: "/n", message: "must be at most 5" }] });
+    const control = form.at(".n");
+    expect(control.getAttribute("aria-invalid")).toBe("true");
+    const words = control
+      .getAttribute("aria-describedby")
+      ?.split(" ")
+      .map((id) => document.getElementById(id)?.textContent);
+    expect(words).toEqual(["How many", "1 to 5.", "must be at most 5"]);
+    expect(form.box.querySelector('label[for="f.n"]')?.textContent).toBe("Count* (required)");
+  });
+
+  test("a problem with something that is not drawn is said at what is around it", () => {
+    const form = show(
+      { ...object({ a: { type: "string" } }), required: ["zz"] },
+      {},
+      {
+        problems: [
+          { pointer: "/zz", message: "is required" },
+          { pointer: "", message: "is odd" },
+        ],
+      },
+    );
+    expect(form.box.textContent).toContain("zz is required");
+    expect(form.box.textContent).toContain("is odd");
+  });
+
+  test("a value of another kind is shown, kept, and can be cleared", () => {
+    const form = show(
+      object({ l: { type: "array", items: { type: "string" } }, s: { type: "string" }, o: object({}) }),
+      { l: "no", s: 5, o: 1 },
+    );
+    expect(form.changes).toEqual([]);
+    expect(form.box.textContent).toContain("no does not fit this field");
+    form.click("Clear: s");
+    expect(form.value()).toEqual({ l: "no", o: 1 });
+  });
+
+  test("disabled is disabled everywhere", () => {
+    const form = show(
+      object(
+        {
+          a: { type: "string" },
+          l: { type: "array", items: { type: "string" } },
+          o: object({}),
+          m: { type: "object", additionalProperties: true },
+        },
+        ["m"],
+      ),
+      { l: ["x"] },
+      { disabled: true },
+    );
+    for (const control of form.box.querySelectorAll<HTMLInputElement>("input, textarea, select, button"))
+      expect(control.disabled).toBe(true);
+  });
+
+  test("no form, nothing that submits, no style attribute, no id twice, a name for every control", () => {
+    const form = show(
+      object({
+        a: { type: "string" },
+        b: { type: "boolean" },
+        c: { anyOf: [{ type: "string" }, { type: "integer" }] },
+        l: { type: "array", items: { type: "string" } },
+        x: {},
+      }),
+      { c: 1, l: ["x"] },
+    );
+    expect(form.box.querySelector("form, [style], button:not([type=button])")).toBeNull();
+    const ids = [...form.box.querySelectorAll("[id]")].map((one) => one.id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const control of form.box.querySelectorAll("input, textarea, select")) {
+      const named =
+        control.getAttribute("aria-label") ??
+        form.box.querySelector(`label[for="${CSS.escape(control.id)}"]`)?.textContent;
+      expect(named).toBeTruthy();
+    }
+  });
+});
