@@ -1,6 +1,5 @@
 //! Builds the page with npm, in this crate's own output folder, and lists its files for `lib.rs`.
 
-use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -58,16 +57,17 @@ fn build(web: &Path, page: &Path) -> Result<PathBuf, String> {
         }
     }
     for folder in FOLDERS {
-        let _ = fs::remove_dir_all(page.join(folder));
+        drop(fs::remove_dir_all(page.join(folder)));
         copy_folder(&web.join(folder), &page.join(folder)).map_err(cannot)?;
     }
     let lock = fs::read(page.join("package-lock.json")).map_err(cannot)?;
     let installed = page.join("node_modules/.installed-for");
     if fs::read(&installed).ok().as_deref() != Some(&lock[..]) {
-        run("npm", &["ci", "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline"], page)?;
+        // Not `npm ci`: it refuses a lock file that has not the binaries of every other system.
+        run("npm", &["install", "--no-save", "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline"], page)?;
         fs::write(&installed, &lock).map_err(cannot)?;
     }
-    let _ = fs::remove_dir_all(page.join("dist"));
+    drop(fs::remove_dir_all(page.join("dist")));
     run("npm", &["run", "--silent", "build"], page)?;
     Ok(page.join("dist"))
 }
@@ -132,26 +132,13 @@ fn files(dist: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// The script and the style sheet of reports.
-fn report(dist: &Path) -> Option<(PathBuf, PathBuf)> {
-    let find = |ending: &str| {
-        let mut folders = vec![dist.join("report")];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension() == Some(OsStr::new(ending)) {
-                    return Some(path);
-                }
-            }
-        }
-        None
-    };
-    Some((find("js")?, find("css")?))
+/// The file that reports are made from.
+fn report(dist: &Path) -> Option<PathBuf> {
+    let file = dist.join("report/report.html");
+    file.is_file().then_some(file)
 }
 
-fn listing(files: &[(String, PathBuf)], report: Option<&(PathBuf, PathBuf)>, out: &Path) -> String {
+fn listing(files: &[(String, PathBuf)], report: Option<&PathBuf>, out: &Path) -> String {
     let packed = out.join("packed");
     fs::create_dir_all(&packed).expect("the output folder can be written to");
     let mut text = format!("pub(super) const IS_BUILT: bool = {};\npub(super) static ASSETS: &[Asset] = &[\n", report.is_some());
@@ -174,11 +161,8 @@ fn listing(files: &[(String, PathBuf)], report: Option<&(PathBuf, PathBuf)>, out
         );
     }
     text.push_str("];\n");
-    let parts = report.map_or("None".to_owned(), |(script, style)| {
-        let file = |path: &Path| path.display().to_string();
-        format!("Some((include_str!({:?}), include_str!({:?})))", file(script), file(style))
-    });
-    let _ = writeln!(text, "pub(super) static REPORT: Option<(&str, &str)> = {parts};");
+    let report = report.map_or("None".to_owned(), |file| format!("Some(include_str!({:?}))", file.display().to_string()));
+    let _ = writeln!(text, "pub(super) static REPORT: Option<&str> = {report};");
     text
 }
 

@@ -26,6 +26,7 @@ mod turns;
 mod uploads;
 
 pub(crate) use door::{Door, pass};
+pub(crate) use runs::RunView;
 
 /// The largest body of a call: a model request with its whole conversation.
 pub(crate) const LARGEST_BODY: usize = 32 << 20;

@@ -13,6 +13,7 @@ mod kept_run;
 mod metrics;
 mod presence;
 mod problem;
+mod report;
 mod serve;
 mod stream;
 mod watch;
@@ -20,6 +21,7 @@ mod watch;
 pub use desk::Desk;
 pub use kept_run::{KeptCase, KeptRun};
 pub use problem::{Class, Problem};
+pub use report::{ReportError, report_html};
 pub use serve::{Server, ServerConfig};
 
 /// The description of the HTTP API, as `/openapi.json` serves it.

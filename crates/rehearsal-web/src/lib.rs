@@ -31,15 +31,6 @@ impl Asset {
     }
 }
 
-/// What is put into a report that opens without a server.
-#[derive(Clone, Copy, Debug)]
-pub struct ReportParts {
-    /// The program, to be put into one script element.
-    pub script: &'static str,
-    /// The style sheet.
-    pub style: &'static str,
-}
-
 mod built {
     use super::Asset;
 
@@ -67,7 +58,11 @@ pub fn assets() -> &'static [Asset] {
     built::ASSETS
 }
 
-/// The parts of a report; nothing where the page was not built.
-pub fn report() -> Option<ReportParts> {
-    built::REPORT.map(|(script, style)| ReportParts { script, style })
+/// A page that opens without a server and shows one run: the text of the element [`REPORT_DATA`] is to be replaced by the
+/// run. Nothing where the page was not built.
+pub fn report() -> Option<&'static str> {
+    built::REPORT
 }
+
+/// The element of [`report`] that holds the run, as the page is built: with `null` in it.
+pub const REPORT_DATA: &str = r#"<script type="application/json" id="rehearsal-report">null</script>"#;

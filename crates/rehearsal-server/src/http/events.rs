@@ -38,7 +38,6 @@ pub(super) struct ListParams {
 /// One fact of a session's ledger. This describes it; what is sent is the ledger's own JSON.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Event)]
-#[expect(dead_code, reason = "events are written by the ledger; this says what they look like")]
 pub(super) struct EventForm {
     /// Its number in the session, from 1.
     seq: u64,
@@ -66,7 +65,6 @@ pub(super) struct EventForm {
 /// Who gave an answer.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Decision)]
-#[expect(dead_code, reason = "a description")]
 struct DecisionForm {
     /// `provider`, `person`, `script`, `mock`, `tool`, `recording`, `agent` or `engine`.
     by: String,
@@ -79,7 +77,6 @@ struct DecisionForm {
 /// What happened: a kind, and the fields of that kind.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EventBody)]
-#[expect(dead_code, reason = "a description")]
 struct BodyForm {
     /// `session_started`, `agent_started`, `agent_ended`, `user_message`, `model_request`, `model_response`,
     /// `output_rejected`, `tool_call`, `tool_result`, `yield`, `state_change`, `state_conflict`, `final_response`,

@@ -31,7 +31,7 @@ pub(super) struct ListParams {
 
 /// A run of a suite.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RunView {
+pub(crate) struct RunView {
     /// Its id.
     id: String,
     /// When it began.

@@ -1,0 +1,63 @@
+//! `rehearse report`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use rehearsal_server::report_html;
+use rehearsal_store::RunQuery;
+
+use crate::place::Place;
+use crate::shelf::{self, short};
+use crate::{exit, output};
+
+/// Write a run as one HTML file that opens offline.
+///
+/// The file has the run's results, every metric with its evidence, and all that was said, in the same view that the page
+/// of `rehearse serve` has. It needs no server and fetches nothing, so it can be mailed or kept by CI.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rehearse report 224f22e2 -o report.html
+  rehearse report last -o report.html
+
+Exit codes: 0 it was written; 2 there is no such run, or the file cannot be written.")]
+pub(crate) struct ReportArgs {
+    /// The run: its id, at least 4 characters of its beginning, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The file to write; what is in it is replaced
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    place: Place,
+}
+
+pub(crate) fn run(args: &ReportArgs) -> ExitCode {
+    match shelf::block_on(write(args)) {
+        Ok(told) => {
+            output::data(&told);
+            exit::PASSED
+        }
+        Err(message) => {
+            output::message(&format!("error: {message}"));
+            exit::bad_input()
+        }
+    }
+}
+
+async fn write(args: &ReportArgs) -> Result<String, String> {
+    let store = args.place.open_kept().await?;
+    let id = if args.run == "last" {
+        let newest = RunQuery { limit: 1, page_token: None };
+        let page = store.runs(&newest).await.map_err(|error| error.to_string())?;
+        let none = || "no runs are kept yet; `rehearse run PATH` keeps its runs".to_owned();
+        page.items.into_iter().next().ok_or_else(none)?.id
+    } else {
+        shelf::find_run(&*store, &args.run).await?.id
+    };
+    let html = report_html(&*store, &id).await.map_err(|error| error.to_string())?;
+    let place = args.output.display();
+    std::fs::write(&args.output, &html).map_err(|error| format!("`{place}` cannot be written: {error}"))?;
+    Ok(format!("run {} is in {place} ({} kB)", short(&id), html.len().div_ceil(1024)))
+}
