@@ -2,6 +2,7 @@ import type { FieldProps, RJSFSchema } from "@rjsf/utils";
 import { useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { contextOf, idOf } from "./context";
+import { BARE } from "./entries";
 import { start, startItem } from "./initial";
 import { has, isObject, put, same } from "./paths";
 import { MARK } from "./prepare";
@@ -125,7 +126,7 @@ export function ChoiceField(props: FieldProps) {
           onChange={edit}
           required={required}
           schema={{ ...option, title: label } as RJSFSchema}
-          uiSchema={{ "ui:options": { bare: true } }}
+          uiSchema={BARE}
         />
       )}
     </div>

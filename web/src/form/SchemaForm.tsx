@@ -1,9 +1,9 @@
 import {
-  createSchemaUtils,
   type ErrorSchema,
   type FieldProps,
   type Registry,
   type RJSFSchema,
+  retrieveSchema,
   type TemplatesType,
 } from "@rjsf/utils";
 import { useCallback, useMemo, useRef } from "react";
@@ -66,11 +66,20 @@ const TEMPLATES = {
  */
 function registryOf(engine: Engine, context: FormContext): Registry {
   const rootSchema = engine.drawn as RJSFSchema;
-  const schemaUtils = createSchemaUtils(engine.rjsf, rootSchema);
-  // Asked for new items of lists only.
-  schemaUtils.getDefaultFormState = (schema) => startItem(schema as JsonObject, engine.drawn);
-  schemaUtils.isMultiSelect = () => false;
-  schemaUtils.isFilesArray = () => false;
+  const { rjsf } = engine;
+  // What fields ask for. RJSF's own set of answers would bring the making of defaults with it.
+  const schemaUtils = {
+    getRootSchema: () => rootSchema,
+    getValidator: () => rjsf,
+    retrieveSchema: (schema: RJSFSchema, value?: unknown, alsoChoices?: boolean) =>
+      retrieveSchema(rjsf, schema, rootSchema, value, undefined, alsoChoices),
+    isSelect: (schema: RJSFSchema) => Array.isArray(schema.enum),
+    isMultiSelect: () => false,
+    isFilesArray: () => false,
+    getDisplayLabel: () => true,
+    // Asked for new items of lists only.
+    getDefaultFormState: (schema: RJSFSchema) => startItem(schema as JsonObject, engine.drawn),
+  };
   return {
     fields: FIELDS,
     templates: TEMPLATES,
@@ -78,7 +87,7 @@ function registryOf(engine: Engine, context: FormContext): Registry {
     rootSchema,
     schemaUtils,
     formContext: context,
-    translateString: (text) => text,
+    translateString: (text: string) => text,
     globalFormOptions: {
       idPrefix: context.prefix,
       idSeparator: ".",
@@ -86,7 +95,7 @@ function registryOf(engine: Engine, context: FormContext): Registry {
       // Values are never changed in place, so what is the same object is the same value.
       experimental_componentUpdateStrategy: "shallow",
     },
-  } as Registry;
+  } as unknown as Registry;
 }
 
 export function SchemaForm({

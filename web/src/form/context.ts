@@ -16,16 +16,21 @@ export interface FormContext {
 
 export const contextOf = (registry: Registry): FormContext => registry.formContext as FormContext;
 
-/** An id without blanks: ids are listed, separated by blanks, where one element describes another. */
+/** Ids are listed, separated by blanks, where one element describes another; and dots separate the parts of a path. */
+const inId = (token: string | number): string =>
+  String(token).replace(/[^A-Za-z0-9_-]/g, (character) => `%${character.charCodeAt(0).toString(16)};`);
+
 export const idOf = (registry: Registry, path: Path): string =>
-  [contextOf(registry).prefix, ...path.map((token) => encodeURIComponent(token))].join(".");
+  [contextOf(registry).prefix, ...path.map(inId)].join(".");
 
 export const isChoice = (schema: JsonObject): boolean =>
   Array.isArray(schema.anyOf) || Array.isArray(schema.oneOf);
 
 /** What is said under a field: its limits, and what holds when nothing is sent. */
 export function hintOf(schema: JsonObject, value: Json | undefined): string {
-  const ghost = "default" in schema && value === undefined ? `Default: ${brief(schema.default)}.` : "";
+  // A list to choose from says it where nothing is chosen.
+  const says = "default" in schema && value === undefined && !Array.isArray(schema.enum);
+  const ghost = says ? `Default: ${brief(schema.default)}.` : "";
   return [limits(schema), ghost].filter((part) => part !== "").join(" ");
 }
 

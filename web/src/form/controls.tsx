@@ -4,7 +4,7 @@ import type { FieldProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { aria, contextOf, describedBy, idOf } from "./context";
-import { same } from "./paths";
+import { same, survives } from "./paths";
 import { MARK } from "./prepare";
 import { RawJson } from "./RawJson";
 import { brief } from "./words";
@@ -108,7 +108,7 @@ export function numberOf(text: string): Json | undefined {
   if (!COMPLETE.test(trimmed)) return text;
   const number = Number(trimmed);
   if (!Number.isFinite(number)) return text;
-  return /^-?\d+$/.test(trimmed) && !Number.isSafeInteger(number) ? text : number;
+  return /^-?\d+$/.test(trimmed) && !survives(trimmed) ? text : number;
 }
 
 export function NumberField(props: FieldProps) {
@@ -148,20 +148,15 @@ export function BooleanField(props: FieldProps) {
   }, [unset]);
   if (Array.isArray(schema.enum)) return <SelectField {...props} />;
   return (
-    <span className="form-check">
-      <input
-        id={id}
-        ref={box}
-        type="checkbox"
-        disabled={disabled}
-        checked={value === true}
-        onChange={(event) => change(event.target.checked)}
-        {...attributes}
-      />
-      <span className="soft" aria-hidden="true">
-        {unset ? "not set" : value ? "yes" : "no"}
-      </span>
-    </span>
+    <input
+      id={id}
+      ref={box}
+      type="checkbox"
+      disabled={disabled}
+      checked={value === true}
+      onChange={(event) => change(event.target.checked)}
+      {...attributes}
+    />
   );
 }
 

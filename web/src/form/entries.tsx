@@ -14,6 +14,9 @@ export function place(props: FieldProps, token: string | number): FieldPathId {
   return { path, $id: idOf(props.registry, path) };
 }
 
+/** The name stands above already. */
+export const BARE = { "ui:options": { bare: true } };
+
 /** What every field inside gets from the one around it. */
 export function shared(props: FieldProps) {
   const { registry, disabled, readonly, onBlur, onFocus, onChange } = props;
@@ -85,6 +88,7 @@ export function Entry(props: FieldProps & { others: string[] }) {
           );
         }}
         name={name}
+        uiSchema={BARE}
         required
         schema={{ ...(props.schema as JsonObject), title: name } as RJSFSchema}
         formData={value[name]}

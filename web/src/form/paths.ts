@@ -73,3 +73,9 @@ export function same(a: unknown, b: unknown): boolean {
   }
   return false;
 }
+
+/** Whether a whole number stays what it is when it is read and written again: beyond 2^53 most do not. */
+export const survives = (digits: string): boolean => {
+  const read = Number(digits);
+  return Number.isSafeInteger(read) || String(read) === digits;
+};

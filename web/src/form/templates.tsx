@@ -98,6 +98,13 @@ function shows(kind: Kind, schema: JsonObject, value: Json): boolean {
   return true;
 }
 
+/** What a control alone does not show. */
+function stateOf(kind: Kind, value: Json | undefined): string {
+  if (kind === "check" && value === undefined) return "not set";
+  if (kind === "list" && same(value, [])) return "empty list";
+  return value === "" && kind === "control" ? "sent as empty text" : "";
+}
+
 export function FieldTemplate(props: FieldTemplateProps) {
   const {
     registry,
@@ -198,13 +205,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     </>
   );
   const problems = kind === "choice" && !isNull ? null : <Problems id={id} problems={rawErrors} />;
-  const state = inList
-    ? ""
-    : value === ""
-      ? "sent as empty text"
-      : kind === "list" && same(value, [])
-        ? "empty list"
-        : "";
+  const state = inList ? "" : stateOf(kind, value);
   const aside = (buttons.length > 0 || state !== "") && (
     <span className="form-actions">
       {state !== "" && <span className="form-state">{state}</span>}

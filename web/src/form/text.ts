@@ -1,6 +1,7 @@
 /** Reads JSON as people type it, and says where it stops being JSON. */
 
 import type { Json } from "../api/client";
+import { survives } from "./paths";
 
 export type Read = { value: Json | undefined } | { problem: string };
 
@@ -84,7 +85,7 @@ function number(text: string, at: number): number {
   if (/[0-9.eE+]/.test(text[end] ?? "")) throw new Stop(end, "the number is not complete");
   const read = Number(token);
   if (!Number.isFinite(read)) throw new Stop(at, "the number is too large");
-  if (/^-?\d+$/.test(token) && !Number.isSafeInteger(read)) {
+  if (/^-?\d+$/.test(token) && !survives(token)) {
     throw new Stop(
       at,
       `the number would be changed on the way: whole numbers lie between ±${Number.MAX_SAFE_INTEGER}`,

@@ -102,7 +102,7 @@ export function decode(location: string): string {
 function follow(root: Schema, lookup: Lookup, location: string): unknown {
   let at: unknown = root;
   for (const token of fromPointer(decode(location))) {
-    if (token === "$ref" && isObject(at)) {
+    if (token === "$ref" && isObject(at) && typeof at.$ref === "string") {
       // The interpreter leaves the whole address here, where nothing lists it.
       const uri = (at as Record<string, unknown>).__absolute_ref__;
       at = lookup[String(uri ?? at.$ref)];

@@ -1,6 +1,7 @@
 /** Rules of a schema, in words that stand behind a field's name. */
 
 import type { Json, JsonObject } from "../api/client";
+import { survives } from "./paths";
 
 const KINDS: Record<string, string> = {
   string: "text",
@@ -45,7 +46,7 @@ const count = (many: unknown, one: string, more = `${one}s`): string => `${many}
 
 /** A whole number that a double would change. It is kept as text, so that it is refused instead of changed. */
 export const tooLarge = (value: unknown): value is string =>
-  typeof value === "string" && /^[+-]?\d+$/.test(value.trim()) && !Number.isSafeInteger(Number(value));
+  typeof value === "string" && /^[+-]?\d+$/.test(value.trim()) && !survives(value.trim());
 
 export function inPlainWords(keyword: string, says: unknown, value: Json, pointer: string): string {
   switch (keyword) {

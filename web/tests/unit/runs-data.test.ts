@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Run } from "../../src/api/client";
+import { Problem, type Run } from "../../src/api/client";
 import { again, checksOf, quoted, readCase } from "../../src/rooms/runs/data/case";
 import { eventsOf, readCheck } from "../../src/rooms/runs/data/check";
 import { inWords, pointsOf } from "../../src/rooms/runs/data/points";
@@ -8,6 +8,7 @@ import { filter, group, readResult, tookMs } from "../../src/rooms/runs/data/res
 import { count, counted, passRate, percent, summaryOf, wilson } from "../../src/rooms/runs/data/summary";
 import { linesOf } from "../../src/rooms/runs/data/transcript";
 import { verdictOf, worst } from "../../src/rooms/runs/data/verdict";
+import { Shelf } from "../../src/rooms/runs/summaries";
 
 const run = (result?: unknown, more: Partial<Run> = {}): Run => ({
   id: "r",
@@ -132,6 +133,36 @@ describe("points", () => {
     expect(points).toHaveLength(200);
     expect(inWords(points.slice(0, 1))).toContain("67 %");
     expect(inWords(points)).toContain("from 67 % to 67 %");
+  });
+});
+
+describe("counts of many runs", () => {
+  it("are read a few at a time, and again after a failure", async () => {
+    let [atOnce, most, asked] = [0, 0, 0];
+    const shelf = new Shelf(async (id) => {
+      asked += 1;
+      atOnce += 1;
+      most = Math.max(most, atOnce);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      atOnce -= 1;
+      if (id === "7" && asked < 30) throw new Error("away");
+      if (id === "8") throw new Problem(404, "not_found", "gone");
+      return run({ scenarios: [scenario("a", "passed")] }, { id });
+    });
+    let told = 0;
+    shelf.subscribe(() => {
+      told += 1;
+    });
+    const ids = Array.from({ length: 20 }, (_, index) => String(index));
+    shelf.want(ids);
+    await expect.poll(() => shelf.current().size).toBe(19);
+    asked = 30;
+    shelf.want(ids);
+    await expect.poll(() => shelf.current().size).toBe(20);
+    expect(asked).toBe(31);
+    expect(shelf.current().get("8")).toBeNull();
+    expect(most).toBeLessThanOrEqual(3);
+    expect(told).toBeLessThan(10);
   });
 });
 

@@ -4,11 +4,10 @@
  */
 
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
-import { createContext, useContext, useMemo } from "react";
+import { createContext, useContext } from "react";
 import { get, getText, Problem, type Run, type Runs, type Session } from "../../api/client";
 import type { LedgerEvent } from "../../ledger/event";
 import { parse } from "./data/read";
-import { type Summary, summaryOf } from "./data/summary";
 
 export interface Events {
   events: LedgerEvent[];
@@ -95,49 +94,6 @@ export function useRunResult(id: string) {
     staleTime: ({ state }) => (state.data?.ended_at ? "static" : 1000),
     refetchInterval: ({ state }) => (state.data && !state.data.ended_at ? LOOK_AGAIN_MS : false),
   });
-}
-
-/** Browsers open six connections to a server; some are left for what people do meanwhile. */
-const AT_ONCE = 3;
-let underWay = 0;
-const waiting: (() => void)[] = [];
-
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (underWay >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
-  underWay += 1;
-  try {
-    return await work();
-  } finally {
-    underWay -= 1;
-    waiting.shift()?.();
-  }
-}
-
-/** The counts of runs: as the list says them, otherwise read from each run's result, a few at a time. */
-export function useSummaries(runs: readonly Run[]): Map<string, Summary | null> {
-  const source = useSource();
-  const unsaid = runs.filter((run) => run.status !== "running" && summaryOf(run) === null);
-  const read = useQueries({
-    queries: unsaid.map(({ id }) => ({
-      queryKey: ["run-summary", id],
-      queryFn: ({ signal }: { signal: AbortSignal }) =>
-        inTurn(async () => summaryOf(await source.run(id, signal))),
-      staleTime: "static" as const,
-      gcTime: Number.POSITIVE_INFINITY,
-    })),
-  });
-  const known = new Map<string, Summary | null>();
-  for (const run of runs) {
-    const summary = summaryOf(run);
-    if (summary) known.set(run.id, summary);
-  }
-  unsaid.forEach((run, index) => {
-    const data = read[index]?.data;
-    if (data !== undefined) known.set(run.id, data);
-  });
-  const stamp = `${known.size}/${runs.length}/${runs[0]?.id}/${runs.at(-1)?.id}`;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: counts never change once known, so how many are is enough
-  return useMemo(() => known, [stamp]);
 }
 
 export function useCaseSessions(ids: readonly string[]) {

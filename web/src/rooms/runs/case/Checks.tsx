@@ -61,15 +61,15 @@ function CheckItem({ check, session }: { check: Check; session: string | null })
         </p>
       )}
       {rest.length > 0 && <EvidenceList evidence={rest} session={session} />}
-      <div className="row">
-        {check.score !== null && <Score score={check.score} />}
-        {check.value !== undefined && (
-          <span className="grow">
-            <span className="soft">Value </span>
+      {check.score !== null && <Score score={check.score} />}
+      {check.value !== undefined && (
+        <div className="check-value">
+          <span className="soft">Value</span>
+          <div className="grow">
             <Value value={check.value} label="Value" />
-          </span>
-        )}
-      </div>
+          </div>
+        </div>
+      )}
     </li>
   );
 }

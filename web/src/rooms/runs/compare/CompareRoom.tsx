@@ -85,17 +85,28 @@ function Side({ label, run }: { label: string; run: Run }) {
 
 function Changes({ changed, before, after }: { changed: Comparison; before: Run; after: Run }) {
   const ids = { before: before.id, after: after.id };
-  const nothing =
-    changed.same.length > 0 &&
-    Object.entries(changed).every(([key, pairs]) => key === "same" || pairs.length === 0);
   const unmatched = changed.onlyBefore.length + changed.onlyAfter.length;
+  const counts: [number, string][] = [
+    [changed.broken.length, "newly not passing"],
+    [changed.fixed.length, "newly passing"],
+    [changed.shifted.length, "with another verdict"],
+    [changed.moved.length, "changed otherwise"],
+    [unmatched, "in one run only"],
+    [changed.same.length, "the same"],
+  ];
+  const told = counts
+    .filter(([count]) => count > 0)
+    .map(([count, what]) => `${count.toLocaleString()} ${what}`);
+  const nothing = told.length === 1 && changed.same.length > 0;
   return (
     <>
       <p role="status">
         <strong>
           {nothing
             ? "Nothing changed."
-            : `${changed.broken.length} newly not passing, ${changed.fixed.length} newly passing, ${changed.shifted.length} with another verdict, ${changed.moved.length} changed otherwise, ${unmatched} in one run only, ${changed.same.length} the same.`}
+            : told.length === 0
+              ? "Neither run has cases."
+              : `${told.join(", ")}.`}
         </strong>
       </p>
       <Part title="Newly not passing" count={changed.broken.length}>

@@ -63,7 +63,7 @@ export function passRate(summary: Summary | null): number | null {
   return started > 0 ? summary.passed / started : null;
 }
 
-const plural = (one: number, word: string) => `${one} ${word}`;
+const plural = (one: number, word: string) => `${one.toLocaleString()} ${word}`;
 
 /** The counts that are not zero, as words, what needs a look first. */
 export function counted(summary: Summary): string[] {
@@ -85,7 +85,8 @@ export function wilson(passed: number, runs: number): [number, number] {
   const scale = 1 + (z * z) / runs;
   const middle = (share + (z * z) / (2 * runs)) / scale;
   const reach = (z * Math.sqrt((share * (1 - share)) / runs + (z * z) / (4 * runs * runs))) / scale;
-  return [Math.max(0, middle - reach), Math.min(1, middle + reach)];
+  // At the ends the interval touches them, whatever the rounding of its terms says.
+  return [passed === 0 ? 0 : Math.max(0, middle - reach), passed === runs ? 1 : Math.min(1, middle + reach)];
 }
 
 /** A share in percent. Only all is 100 %, and only none is 0 %. */

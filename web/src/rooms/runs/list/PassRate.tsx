@@ -6,8 +6,15 @@ import { inWords, type Point } from "../data/points";
 import { counted, percent } from "../data/summary";
 import { draw, type Plot } from "./plot";
 
+interface Props {
+  points: readonly Point[];
+  /** How many runs have counts that are still being read. */
+  unread: number;
+  joined: boolean;
+}
+
 /** Pass rates over time: a plot, what it says in words, and the same as a table. */
-export default function PassRate({ points, joined }: { points: readonly Point[]; joined: boolean }) {
+export default function PassRate({ points, unread, joined }: Props) {
   const heading = useId();
   const [at, setAt] = useState<number | null>(null);
   const said = useMemo(() => inWords(points), [points]);
@@ -26,7 +33,16 @@ export default function PassRate({ points, joined }: { points: readonly Point[];
       {points.length > 1 ? (
         <Canvas points={points} joined={joined} said={said} onPoint={setAt} />
       ) : (
-        <p className="soft">{points.length === 1 ? "One run so far: a second one makes it a line." : said}</p>
+        unread === 0 && (
+          <p className="soft">
+            {points.length === 1 ? "One run so far: a second one makes it a line." : said}
+          </p>
+        )
+      )}
+      {unread > 0 && (
+        <p className="soft">
+          Reading the counts of {unread.toLocaleString()} more {unread === 1 ? "run" : "runs"} …
+        </p>
       )}
       {points.length > 1 && <PointTable points={points} />}
     </section>

@@ -6,7 +6,8 @@ import { ProblemNotice } from "../../../ui/Notice";
 import { compareHref, useAddress } from "../address";
 import { pointsOf } from "../data/points";
 import { MoreButton, useMore } from "../parts/More";
-import { useRunList, useSummaries } from "../source";
+import { useRunList } from "../source";
+import { useSummaries } from "../summaries";
 import { RunRows } from "./RunRows";
 
 // The plotting library is only fetched by those who look at plots.
@@ -73,7 +74,8 @@ function Listed({ runs, older, reading }: { runs: Run[]; older: (() => void) | n
   const asked = params.get("suite") ?? "";
   const suite = titles.includes(asked) ? asked : "";
   const fitting = useMemo(() => (suite ? runs.filter((run) => run.title === suite) : runs), [runs, suite]);
-  const summaries = useSummaries(runs);
+  const summaries = useSummaries(fitting);
+  const unread = fitting.filter((run) => run.status !== "running" && !summaries.has(run.id)).length;
   const points = useMemo(() => pointsOf(fitting, (id) => summaries.get(id)), [fitting, summaries]);
   const { shown, left, more } = useMore(fitting, ROWS);
   const chosen = [params.get("a"), params.get("b")].filter((id): id is string => Boolean(id));
@@ -99,7 +101,7 @@ function Listed({ runs, older, reading }: { runs: Run[]; older: (() => void) | n
         )}
       </div>
       <Suspense fallback={<div className="card plot-card" />}>
-        <PassRate points={points} joined={suite !== "" || titles.length === 1} />
+        <PassRate points={points} unread={unread} joined={suite !== "" || titles.length === 1} />
       </Suspense>
       <CompareBar chosen={chosen} runs={runs} clear={() => change({ a: null, b: null })} />
       <RunRows runs={shown} summaries={summaries} chosen={chosen} choose={choose} />

@@ -11,7 +11,7 @@ import { VerdictBadge } from "../parts/VerdictBadge";
 
 interface Props {
   runs: readonly Run[];
-  summaries: Map<string, Summary | null>;
+  summaries: ReadonlyMap<string, Summary | null>;
   chosen: readonly string[];
   choose(id: string): void;
 }

@@ -66,7 +66,8 @@ function make(
     axes: [
       {
         ...axis,
-        space: 70,
+        space: 80,
+        size: 30,
         incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500],
         values: (_, at) => at.map(label),
         grid: { show: false },

@@ -89,7 +89,7 @@ function Share({ group }: { group: Group }) {
   const [low, high] = wilson(group.passed, group.cases.length);
   return (
     <span className="soft block">
-      {group.passed} of {group.cases.length} passed
+      {group.passed.toLocaleString()} of {group.cases.length.toLocaleString()} passed
       <span className="block small-print">
         95 % interval {percent(low)} to {percent(high)}
       </span>
