@@ -8,6 +8,7 @@
 mod js;
 mod postgres;
 mod python;
+mod web;
 
 use std::fs::{self, File};
 use std::io;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 pub(crate) use postgres::{Programs, is_root};
+pub(crate) use web::chromium;
 pub(crate) use python::{ADK, ADK_OLDEST, Environment, ORACLE, PUBLISHED, wheelhouse};
 
 use crate::child;
@@ -32,6 +34,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     // Two chores at once would build the same environment into each other; the second waits here.
     let _lock = lock(&workspace.target.join("oracle"))?;
     js::install(workspace)?;
+    web::install(workspace)?;
     postgres::install()?;
     python::install(workspace)
 }
@@ -48,6 +51,22 @@ fn lock(folder: &Path) -> Result<File, Failure> {
         .and_then(|()| File::create(&path))
         .and_then(|file| file.lock().map(|()| file))
         .map_err(|error| Failure::new(format!("cannot lock `{}`: {error}", path.display())))
+}
+
+/// Installs a package of the distribution, where we may.
+fn apt_install(package: &str) -> Result<(), Failure> {
+    if !is_root()? || child::read(Command::new("apt-get").arg("--version")).is_err() {
+        return Err(Failure::new(format!("the package `{package}` cannot be installed: that takes root and apt-get")));
+    }
+    let apt = |args: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        expect_success(apt.env("DEBIAN_FRONTEND", "noninteractive").args(["--quiet", "--yes"]).args(args))
+            .map_err(|failure| {
+                failure.hint("apt-get needs a package mirror it can reach; check the network, then run again")
+            })
+    };
+    apt(&["update"])?;
+    apt(&["install", "--no-install-recommends", package])
 }
 
 fn is_stamped(stamp: &Path, wanted: &str) -> bool {

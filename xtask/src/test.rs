@@ -6,6 +6,7 @@ mod lanes;
 mod python;
 mod stage;
 mod summary;
+mod web;
 mod wheel;
 
 use std::process::{Command, ExitCode};
@@ -59,6 +60,10 @@ enum Step {
     Published,
     /// The server keeps to its `OpenAPI` description, whatever it is asked
     Api,
+    /// The page: types, lints, format, unit tests
+    Web,
+    /// The page in a browser, with the real server and real agents
+    Browser,
     /// The wheel builds, installs and starts
     Wheel,
 }
@@ -120,7 +125,7 @@ impl Step {
     }
 
     fn needs_binary(self) -> bool {
-        matches!(self, Self::Python | Self::Published | Self::Api | Self::Wheel)
+        matches!(self, Self::Python | Self::Published | Self::Api | Self::Browser | Self::Wheel)
     }
 
     fn run(self, stage: &Stage<'_>) -> Result<Counts, Failure> {
@@ -147,6 +152,8 @@ impl Step {
             Self::Python => python::package(stage),
             Self::Published => python::published(stage),
             Self::Api => api::check(stage),
+            Self::Web => web::check(stage),
+            Self::Browser => web::browser(stage),
             Self::Wheel => wheel::check(stage),
         }
     }

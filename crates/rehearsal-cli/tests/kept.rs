@@ -501,3 +501,37 @@ fn kept_runs_and_sessions_are_scored_by_their_ids() {
     let ran = folder.run(&format!("score {session} --with b.scenario.yaml"));
     assert_eq!(ran.code, 2);
 }
+
+#[test]
+fn a_report_is_one_file_with_the_run_in_it() {
+    let folder = kept();
+    let ran = folder.run("report last -o report.html");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let html = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    let marked = r#"<script type="application/json" id="rehearsal-report">"#;
+    let (_, rest) = html.split_once(marked).unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    let report: Value = serde_json::from_str(data).unwrap();
+    let run = json_of(&folder, "runs --json")[0]["id"].clone();
+    assert_eq!(report["run"]["id"], run);
+    assert_eq!(report["run"]["summary"]["failed"], 1);
+    let parts: Vec<&Value> = report["sessions"].as_array().unwrap().iter().map(|one| &one["session"]["id"]).collect();
+    assert_eq!(parts.len(), sessions(&folder).len());
+    assert_eq!(report["sessions"][0]["events"][0]["body"]["type"], "session_started");
+    // Nothing is fetched: neither scripts nor styles nor pictures.
+    assert!(!html.contains("src=\"/") && !html.contains("href=\"/") && !html.contains("http-equiv=\"refresh"));
+}
+
+#[test]
+fn a_report_needs_a_run_and_a_place() {
+    let folder = kept();
+    let ran = folder.run("report ffffffff -o report.html");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("`rehearse runs` lists them"), "{}", ran.stderr);
+    let ran = folder.run("report last -o no/such/folder/report.html");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("cannot be written"), "{}", ran.stderr);
+    let empty = Folder::new(&[]);
+    let ran = empty.run("report last -o report.html");
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+}

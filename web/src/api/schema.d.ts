@@ -530,7 +530,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Shows what a turn asked its model, whole: the ledger keeps only what is new since an earlier turn. */
+        get: operations["turns_show"];
         /** An agent asks its model; a cue is opened for it. */
         put: operations["turns_submit"];
         post?: never;
@@ -689,15 +690,90 @@ export interface components {
             /** @description The event that holds the answer. */
             answer_event?: string | null;
         };
+        /** @description Who gave an answer. */
+        Decision: {
+            /** @description `provider`, `person`, `script`, `mock`, `tool`, `recording`, `agent` or `engine`. */
+            by: string;
+            /** @description Which one. */
+            name?: string | null;
+            /**
+             * Format: int64
+             * @description How long the answer took, in microseconds.
+             */
+            micros: number;
+        };
+        /** @description One fact of a session's ledger. This describes it; what is sent is the ledger's own JSON. */
+        Event: {
+            /**
+             * Format: int64
+             * @description Its number in the session, from 1.
+             */
+            seq: number;
+            /** @description Its id. */
+            event_id: string;
+            /** @description The session. */
+            session: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            at: string;
+            /** @description Who caused it: `user`, an agent's name, or `rehearsal`. */
+            author: string;
+            /** @description The execution of an agent it belongs to. */
+            invocation?: string | null;
+            /** @description The model turn it belongs to. */
+            turn?: string | null;
+            decision?: components["schemas"]["Decision"] | null;
+            /** @description What happened. */
+            body: components["schemas"]["EventBody"];
+            /** @description Whether large values were cut; the event by itself has them whole. */
+            truncated?: boolean | null;
+        };
+        /** @description What happened: a kind, and the fields of that kind. */
+        EventBody: {
+            /**
+             * @description `session_started`, `agent_started`, `agent_ended`, `user_message`, `model_request`, `model_response`,
+             *     `output_rejected`, `tool_call`, `tool_result`, `yield`, `state_change`, `state_conflict`, `final_response`,
+             *     `error`, `session_ended` or `note`.
+             */
+            type: string;
+        };
         /** @description Events of a session. */
         Events: {
             /** @description The events, in order. Large values are cut; the event by itself has them whole. */
-            events: Record<string, never>[];
+            events: components["schemas"]["Event"][];
             /**
              * Format: int64
              * @description The number of the session's last event.
              */
             last_seq: number;
+        };
+        /** @description How a session is exported. */
+        ExportRequest: {
+            /** @description Whether to write it once more when it was written before. Otherwise the earlier export is told again. */
+            again?: boolean;
+        };
+        /** @description A golden trace that was written. */
+        Exported: {
+            /** @description The file. */
+            path: string;
+            /** @description The eval case in it. */
+            eval_id: string;
+            /**
+             * Format: int64
+             * @description How many cases were in the file then.
+             */
+            cases?: number | null;
+            /** @description Whether the file was made for it. */
+            created?: boolean | null;
+            /**
+             * Format: date-time
+             * @description When it was asked for.
+             */
+            at?: string | null;
+            /** @description Whether it had been written before and was not written again. */
+            repeated?: boolean;
         };
         /** @description What happened, as typed entries. */
         History: {
@@ -881,6 +957,8 @@ export interface components {
             title: string;
             /** @description `running`, `passed`, `failed`, `error` or `interrupted`. */
             status: string;
+            /** @description How many of its cases came to what. */
+            summary?: Record<string, never> | null;
             /** @description What it came to. Left out in lists. */
             result?: unknown;
         };
@@ -961,6 +1039,7 @@ export interface components {
              * @description How many cues wait for an answer. Left out in lists.
              */
             open_cues?: number | null;
+            exported?: components["schemas"]["Exported"] | null;
             /** @description The tool calls that have no result yet. Always empty in lists. */
             waiting_calls?: components["schemas"]["RunningCall"][];
         };
@@ -1023,6 +1102,15 @@ export interface components {
             content: Record<string, never>;
             /** @description Why it stopped, in the words of the Gemini API. */
             finish_reason?: string | null;
+        };
+        /** @description What a turn asked its model. */
+        TurnView: {
+            /** @description The turn. */
+            turn_id: string;
+            /** @description The agent that asked. */
+            agent: string;
+            /** @description All that the model would see: `model`, `system`, `contents`, `tools`, `output_schema`, `settings`. */
+            request: Record<string, never>;
         };
         /** @description An upload that has begun. */
         Upload: {
@@ -2110,7 +2198,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": components["schemas"]["Event"];
                 };
             };
             /** @description A problem: what was wrong and what to do. */
@@ -2133,7 +2221,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ExportRequest"] | null;
+            };
+        };
         responses: {
             /** @description The file and the eval id. */
             200: {
@@ -2141,7 +2233,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": components["schemas"]["Exported"];
                 };
             };
             /** @description A problem: what was wrong and what to do. */
@@ -2239,6 +2331,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SessionView"];
+                };
+            };
+            /** @description A problem: what was wrong and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    turns_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                turn_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The turn. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TurnView"];
                 };
             };
             /** @description A problem: what was wrong and what to do. */

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{entries, expect_success};
+use super::{apt_install, entries};
 use crate::child;
 use crate::failure::Failure;
 
@@ -52,19 +52,8 @@ pub(super) fn install() -> Result<(), Failure> {
         }
         Err(missing) => missing,
     };
-    if !is_root()? || child::read(Command::new("apt-get").arg("--version")).is_err() {
-        return Err(missing);
-    }
     println!("postgresql: installing the package `postgresql`");
-    let apt = |args: &[&str]| {
-        let mut apt = Command::new("apt-get");
-        expect_success(apt.env("DEBIAN_FRONTEND", "noninteractive").args(["--quiet", "--yes"]).args(args))
-            .map_err(|failure| {
-                failure.hint("apt-get needs a package mirror it can reach; check the network, then run again")
-            })
-    };
-    apt(&["update"])?;
-    apt(&["install", "--no-install-recommends", "postgresql"])?;
+    apt_install("postgresql").map_err(|_| missing)?;
     Programs::find().map(|_| ())
 }
 

@@ -42,6 +42,27 @@ impl Counts {
         Self::sum(counts.split(','))
     }
 
+    /// Reads the line with which vitest ends: `      Tests  1 failed | 3 passed (4)`.
+    pub(super) fn parse_vitest(line: &str) -> Option<Self> {
+        let line = without_colour(line);
+        let counts = line.trim().strip_prefix("Tests ")?;
+        Self::sum(counts.rsplit_once('(')?.0.split('|'))
+    }
+
+    /// Reads one of the lines with which Playwright ends: `  3 passed (1.2m)`, `  1 failed`, `  2 did not run`.
+    pub(super) fn parse_playwright(line: &str) -> Option<Self> {
+        let line = without_colour(line);
+        let mut words = line.trim().split(' ');
+        let count = words.next()?.parse::<usize>().ok()?;
+        match (words.next()?, words.next()) {
+            ("passed", Some(took)) if took.starts_with('(') => Some(Self { passed: count, ..Self::default() }),
+            ("failed" | "interrupted", None) => Some(Self { failed: count, ..Self::default() }),
+            ("flaky", None) | ("did", Some("not")) => Some(Self { failed: count, ..Self::default() }),
+            ("skipped", None) => Some(Self { ignored: count, ..Self::default() }),
+            _ => None,
+        }
+    }
+
     /// Adds up parts such as `3 passed`. `None` where one is not a number and a word.
     fn sum<'a>(parts: impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut sum = Self::default();
@@ -113,6 +134,24 @@ mod tests {
             ("=== short test summary info ===\n", None),
         ] {
             assert_eq!(Counts::parse_pytest(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn counts_are_read_from_the_last_lines_of_vitest_and_playwright() {
+        assert_eq!(Counts::parse_vitest("      Tests  1 failed | 92 passed (93)"), Some(counts(92, 1, 0)));
+        assert_eq!(Counts::parse_vitest("      Tests  31 passed (31)"), Some(counts(31, 0, 0)));
+        assert_eq!(Counts::parse_vitest(" Test Files  9 passed (9)"), None);
+        for (line, expected) in [
+            ("  42 passed (3.1m)", Some(counts(42, 0, 0))),
+            ("  1 failed", Some(counts(0, 1, 0))),
+            ("  2 did not run", Some(counts(0, 2, 0))),
+            ("  1 flaky", Some(counts(0, 1, 0))),
+            ("  1 skipped", Some(counts(0, 0, 1))),
+            ("  1 passed by", None),
+            ("Running 42 tests using 1 worker", None),
+        ] {
+            assert_eq!(Counts::parse_playwright(line), expected, "{line}");
         }
     }
 

@@ -46,7 +46,7 @@ pub(crate) struct RunView {
     status: String,
     /// How many of its cases came to what.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<std::collections::BTreeMap<String, Value>>)]
     summary: Option<Value>,
     /// What it came to. Left out in lists.
     #[serde(skip_serializing_if = "Option::is_none")]

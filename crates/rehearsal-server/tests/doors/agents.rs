@@ -232,7 +232,9 @@ async fn a_run_that_could_not_begin_is_noted_once() {
 #[tokio::test]
 async fn the_host_exports_what_is_complete() {
     let stage = Stage::open().await;
-    let export = |session: &str| stage.call(Method::POST, &format!("/v1/sessions/{session}/export"));
+    let export = |session: &str| {
+        stage.call(Method::POST, &format!("/v1/sessions/{session}/export")).json(&json!({"again": true}))
+    };
     let play = async |keep_open: bool| {
         let asked = json!({"agent": "clerk", "keep_open": keep_open, "query": {"text": "go"}});
         let made = stage.post("/v1/sessions", asked).await.is(201);
@@ -251,7 +253,7 @@ async fn the_host_exports_what_is_complete() {
     let session = play(false).await;
     work(&stage, &host).await.is(200);
     let outcomes = [
-        (json!({"done": {"path": "a.evalset.json", "eval_id": "x"}}), 200),
+        (json!({"done": {"path": "a.evalset.json", "eval_id": "x", "cases": 3, "created": false}}), 200),
         (json!({"failed": "the file is not an eval set"}), 409),
     ];
     for (outcome, status) in outcomes {
@@ -266,6 +268,12 @@ async fn the_host_exports_what_is_complete() {
         assert_eq!(reply.status, status, "{}", reply.text);
         assert!(reply.text.contains(if status == 200 { "a.evalset.json" } else { "not an eval set" }));
     }
+    // What was written is told again, not written again, unless it is asked for.
+    let once = || stage.call(Method::POST, &format!("/v1/sessions/{session}/export"));
+    let told = Reply::to(once()).await.is(200);
+    assert_eq!((&told["eval_id"], &told["cases"], &told["repeated"]), (&json!("x"), &json!(3), &json!(true)));
+    let shown = stage.get(&format!("/v1/sessions/{session}")).await.is(200);
+    assert_eq!(shown["exported"]["path"], "a.evalset.json", "{shown}");
     // Nobody waits for a host that is not there.
     stage.clock.advance(Duration::from_mins(2));
     Reply::to(export(&session)).await.refused(409, "host_offline");

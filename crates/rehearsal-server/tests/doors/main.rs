@@ -6,6 +6,7 @@ mod agents;
 mod description;
 mod door;
 mod observations;
+mod page;
 mod restart;
 mod runs;
 mod sessions;
