@@ -1,7 +1,7 @@
 /** Fields that the schema does not name: each has a name that somebody gave it. */
 
 import type { ErrorSchema, FieldPathId, FieldProps, RJSFSchema } from "@rjsf/utils";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
 import { contextOf, idOf } from "./context";
@@ -24,7 +24,7 @@ export function shared(props: FieldProps) {
 }
 
 /** A field that the schema does not name: it can be called something else, and taken away. */
-export function Entry(props: FieldProps & { others: string[] }) {
+export function Entry(props: FieldProps) {
   const { name, formData, onChange, registry, errorSchema, disabled } = props;
   const value = formData as JsonObject;
   const at = place(props, name);
@@ -67,7 +67,13 @@ export function Entry(props: FieldProps & { others: string[] }) {
           className="button plain small"
           disabled={disabled}
           aria-label={`Remove ${name}`}
-          onClick={() => onChange(without, parent)}
+          onClick={(event) => {
+            const next = event.currentTarget
+              .closest(".form-parts")
+              ?.querySelector<HTMLElement>(":scope > .form-key input");
+            next?.focus();
+            onChange(without, parent);
+          }}
         >
           <Icon name="cross" />
         </button>
@@ -105,9 +111,16 @@ export function NewEntry(props: FieldProps) {
   const id = `${idOf(registry, (props.childFieldPathId ?? props.fieldPathId).path)}-new`;
   const [name, setName] = useState("");
   const taken = has(value, name);
+  // Whoever adds a field goes on with its value.
+  const added = useRef<string | null>(null);
+  useEffect(() => {
+    if (added.current !== null) document.getElementById(added.current)?.focus();
+    added.current = null;
+  });
   const add = () => {
     if (name === "" || taken) return;
     const at = place(props, name);
+    added.current = at.$id;
     onChange(startItem(schema as JsonObject, contextOf(registry).engine.drawn), at.path);
     setName("");
   };

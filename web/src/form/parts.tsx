@@ -61,15 +61,10 @@ export function ObjectField(props: FieldProps) {
           fieldPathId={place(props, name)}
         />
       ))}
-      {others.map((name) => (
-        <Entry
-          key={name}
-          {...props}
-          name={name}
-          schema={extra as RJSFSchema}
-          formData={value}
-          others={others}
-        />
+      {others.map((name, index) => (
+        // By its place: a field that is called something else is the same field, and keeps the focus.
+        // biome-ignore lint/suspicious/noArrayIndexKey: the name is what changes
+        <Entry key={index} {...props} name={name} schema={extra as RJSFSchema} formData={value} />
       ))}
       {open && <NewEntry {...props} schema={extra as RJSFSchema} formData={value} />}
     </div>

@@ -244,7 +244,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     );
   }
   return (
-    <div ref={element} className={`form-field ${kind}`}>
+    <div ref={element} className={`form-field ${kind}${bare ? " bare" : ""}`}>
       <div className="form-label">
         {isNull || misfit ? (
           <span className="form-name">{word}</span>

@@ -239,7 +239,11 @@ describe("objects", () => {
     form.type(".m.x", "5");
     expect(form.value()).toEqual({ m: { x: 5, y: 2 } });
     form.type(".m.x-key", "z");
+    const field = form.at(".m.x");
+    field.focus();
     form.press(".m.x-key", "Enter");
+    expect(form.at(".m.z")).toBe(field);
+    expect(document.activeElement).toBe(field);
     expect(JSON.stringify(form.value())).toBe('{"m":{"z":5,"y":2}}');
     form.type(".m.z", "");
     expect(form.value()).toEqual({ m: { z: null, y: 2 } });
@@ -249,6 +253,7 @@ describe("objects", () => {
     form.type(".m-new", "w");
     form.press(".m-new", "Enter");
     expect(form.value()).toEqual({ m: { z: null, y: 2, w: null } });
+    expect(document.activeElement?.id).toBe("f.m.w");
     form.click("Remove y");
     form.type(".m.w", "3");
     expect(form.value()).toEqual({ m: { z: null, w: 3 } });

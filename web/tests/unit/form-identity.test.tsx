@@ -130,6 +130,7 @@ function plain(value: object): Json {
 
 function object(fields: Record<string, Pair>, extra: Record<string, Json>, required: boolean): Pair {
   const names = Object.keys(fields);
+  const others = Object.entries(extra).filter(([one]) => !Object.hasOwn(fields, one));
   const some = names.filter((_, index) => required || index % 2 === 0);
   return {
     schema: {
@@ -137,7 +138,10 @@ function object(fields: Record<string, Pair>, extra: Record<string, Json>, requi
       properties: plain(Object.fromEntries(names.map((one) => [one, fields[one]?.schema ?? {}]))),
       ...(required ? { required: some } : {}),
     },
-    value: plain({ ...Object.fromEntries(some.map((one) => [one, fields[one]?.value ?? null])), ...extra }),
+    value: plain({
+      ...Object.fromEntries(some.map((one) => [one, fields[one]?.value ?? null])),
+      ...Object.fromEntries(others),
+    }),
   };
 }
 

@@ -20,6 +20,7 @@ export function Home() {
   const past = useSessions({ pageSize: 1 });
   const waiting = cues.data?.cues ?? [];
   const running = live.data?.sessions ?? [];
+  const about = new Map(running.map((session) => [session.id, session.description]));
   const online = (agents.data?.agents ?? []).filter((agent) => agent.online);
   const nothing = cues.data && live.data && agents.data && past.data;
   const empty = nothing && waiting.length === 0 && online.length === 0 && past.data.sessions.length === 0;
@@ -44,6 +45,7 @@ export function Home() {
                     </span>
                     <span className="entry-title">{cue.agent}</span>
                     <span className="soft">needs {WAITS_FOR[cue.kind] ?? cue.kind}</span>
+                    <span className="soft clip">{about.get(cue.session)}</span>
                   </span>
                   <span className="soft">
                     for <Since at={cue.opened_at} />

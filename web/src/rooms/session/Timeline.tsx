@@ -59,6 +59,7 @@ export function Timeline({ session, log }: { session: string; log: LogView }) {
         session={session}
         entries={entries}
         brief={!showsAll}
+        complete={log.complete}
         sought={sought}
         isOpen={(seq) => folded.get(seq) ?? all}
         onToggle={(seq, open) => setFolded((before) => new Map(before).set(seq, open))}
@@ -79,12 +80,13 @@ interface RowsProps {
   session: string;
   entries: readonly Entry[];
   brief: boolean;
+  complete: boolean;
   sought: number | null;
   isOpen(seq: number): boolean;
   onToggle(seq: number, open: boolean): void;
 }
 
-function Rows({ session, entries, brief, sought, isOpen, onToggle }: RowsProps) {
+function Rows({ session, entries, brief, complete, sought, isOpen, onToggle }: RowsProps) {
   const list = useRef<HTMLOListElement>(null);
   const [margin, setMargin] = useState(0);
   useLayoutEffect(() => {
@@ -108,7 +110,7 @@ function Rows({ session, entries, brief, sought, isOpen, onToggle }: RowsProps) 
     shown.current = sought;
     rows.scrollToIndex(index, { align: "center" });
   }, [sought, entries, rows]);
-  useFollowingEnd(entries.length, sought === null);
+  useFollowingEnd(entries.length, complete, sought === null);
 
   return (
     <ol ref={list} className="rows" aria-label="Events" style={{ height: rows.getTotalSize() }}>
@@ -142,7 +144,7 @@ function Rows({ session, entries, brief, sought, isOpen, onToggle }: RowsProps) 
 }
 
 /** Moves along with what happens, for those who look at the end. */
-function useFollowingEnd(count: number, follows: boolean): void {
+function useFollowingEnd(count: number, complete: boolean, follows: boolean): void {
   const atEnd = useRef(true);
   useEffect(() => {
     const look = () => {
@@ -152,13 +154,14 @@ function useFollowingEnd(count: number, follows: boolean): void {
     window.addEventListener("scroll", look, { passive: true });
     return () => window.removeEventListener("scroll", look);
   }, []);
-  const before = useRef(count);
+  // Reading what there is shows the beginning; only what happens after that is followed.
+  const before = useRef({ count, complete });
   useEffect(() => {
-    const grew = count > before.current && before.current > 0;
-    before.current = count;
-    if (!grew || !follows || !atEnd.current) return;
+    const happened = count > before.current.count && before.current.complete;
+    before.current = { count, complete };
+    if (!happened || !follows || !atEnd.current) return;
     requestAnimationFrame(() => window.scrollTo({ top: document.documentElement.scrollHeight }));
-  }, [count, follows]);
+  }, [count, complete, follows]);
 }
 
 /** The event that the address names: `#e12`. */

@@ -20,7 +20,9 @@ export function useDraft<T>(name: string, empty: T): [T, (draft: T | undefined) 
     const text = stored(key);
     const known = cache.get(key);
     if (known && known.text === text) return known.value as T;
-    const value = text === null ? empty : parsed(text, empty);
+    // Nothing is kept: what that means depends on who asks.
+    if (text === null) return empty;
+    const value = parsed(text, empty);
     cache.set(key, { text, value });
     return value;
   }, [key, empty]);
@@ -40,6 +42,7 @@ export function useDraft<T>(name: string, empty: T): [T, (draft: T | undefined) 
   const draft = useSyncExternalStore(subscribe, read);
   const write = useCallback(
     (draft: T | undefined) => {
+      cache.delete(key);
       try {
         if (draft === undefined) localStorage.removeItem(key);
         else localStorage.setItem(key, JSON.stringify({ at: Date.now(), draft }));

@@ -3,6 +3,7 @@ import { useId, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { type Agent, type JsonObject, post, type Session, Unreachable } from "../../api/client";
 import { queries, useAgents } from "../../api/queries";
+import { oneLine } from "../../json/show";
 import { Markdown } from "../../ui/Markdown";
 import { ProblemNotice } from "../../ui/Notice";
 import { HowToConnect } from "../home/HowToConnect";
@@ -69,13 +70,14 @@ function Ask({ agent }: { agent: Agent }) {
   const start = useMutation<Session, Error, QueryBody>({
     mutationFn: (query) => {
       const state = more.state.trim() === "" ? {} : { state: JSON.parse(more.state) as JsonObject };
-      const description = more.description.trim() === "" ? {} : { description: more.description };
+      // What was asked tells sessions apart in lists.
+      const description = more.description.trim() || oneLine("text" in query ? query.text : query.value, 100);
       return post("/v1/sessions", {
         id,
         agent: agent.name,
         query,
         keep_open: more.keepOpen,
-        ...description,
+        description,
         ...state,
       });
     },
