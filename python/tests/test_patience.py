@@ -146,6 +146,29 @@ def test_what_is_refused_is_raised_and_does_not_hold_up_the_rest(server: Server,
     asyncio.run(main())
 
 
+def test_what_is_refused_takes_nothing_else_with_it(server: Server, person: Person) -> None:
+    async def main() -> None:
+        client = Client(resolve_address(server.url, server.token))
+        session = (await person.call("POST", "/v1/sessions", {"agent": "a"}))["id"]
+        outbox = Outbox(client, session)
+
+        def say(text: str) -> None:
+            outbox.add(type="user_message", agent="a", content={"role": "user", "parts": [{"text": text}]})
+
+        say("before")
+        outbox.add(type="tool_result", agent="a", call_id="never-called", tool="t", duration_ms=1, output={})
+        outbox.add(type="tool_result", agent="a", call_id="nor-this-one", tool="t", duration_ms=1, output={})
+        say("between")
+        say("after")
+        with pytest.raises(ServerRefused, match="never-called"):
+            await outbox.flush()
+        await outbox.flush()
+        said = [body["content"]["parts"][0]["text"] for body in bodies(await person.events(session), "user_message")]
+        assert said == ["before", "between", "after"]
+
+    asyncio.run(main())
+
+
 def test_observations_arrive_in_order_and_once_from_many_tasks(server: Server, person: Person) -> None:
     async def main() -> None:
         client = Client(resolve_address(server.url, server.token))
