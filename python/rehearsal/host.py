@@ -16,7 +16,7 @@ from google.genai import types
 
 from rehearsal.client import Client
 from rehearsal.compat import run_config_with_tool_threads
-from rehearsal.link import Link, Path, describe_error, late_result
+from rehearsal.link import Link, Path, describe_error
 from rehearsal.plugin import RehearsalPlugin, current_session
 from rehearsal.racing import Key, Race
 from rehearsal.values import json_bytes
@@ -67,13 +67,10 @@ class HostPlugin(RehearsalPlugin):
             return
         error = work.exception()
         if error is not None:
-            late_result(call, error=describe_error(error))
-            link.tell_result(call, None)
+            link.tell_late(call, None, describe_error(error, self.name))
             return
         result = work.result()
-        output = json_bytes(result if isinstance(result, dict) else {"result": result})
-        late_result(call, output=output)
-        link.tell_result(call, output)
+        link.tell_late(call, json_bytes(result if isinstance(result, dict) else {"result": result}), None)
 
 
 class HostedAgent:
