@@ -43,8 +43,16 @@ def resolve_address(server: str | Sequence[str] | None, token: str | None) -> Ad
     in_url = next((found for _, found in split if found), None)
     return Address(
         urls=tuple(url for url, _ in split),
-        token=token or os.environ.get(TOKEN_VARIABLE) or in_url or None,
+        token=_checked(token) or _checked(os.environ.get(TOKEN_VARIABLE)) or _checked(in_url),
     )
+
+
+def _checked(token: str | None) -> str | None:
+    """Takes the line end off a token that was read from a file; one that no header can hold is named, not shown."""
+    bare = (token or "").strip()
+    if not (bare.isascii() and bare.isprintable()):
+        raise SetupError("the token has characters that no token of a server has; copy it again")
+    return bare or None
 
 
 def find_token_file(start: Path | None = None) -> Path | None:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from rehearsal.address import Address, read_token_file
-from rehearsal.errors import CueDismissed, RehearsalError, ServerRefused, SessionEnded
+from rehearsal.errors import CueDismissed, RehearsalError, ServerRefused, SessionEnded, SetupError
 
 _LONGEST_PAUSE = 2.0
 _FIRST_PAUSE = 0.05
@@ -81,21 +81,26 @@ class Client:
             CueDismissed: The cue that is asked for was put away.
             SessionEnded: The session is over.
             ServerRefused: The server refused the request for another reason.
+            SetupError: No such request can be sent.
         """
         patience = _Patience(f"{method} {path}")
         while True:
+            at, url = self._at, self.url
             try:
                 response = await self.try_once(
                     method, path, body=body, params=params, wait=wait, content_type=content_type
                 )
+            except (httpx.LocalProtocolError, httpx.UnsupportedProtocol):
+                # What such an error says holds the header, and with it the token.
+                raise SetupError(f"a request to {url} cannot be sent: its address or its token is not valid") from None
             except httpx.TransportError as problem:
-                self._at += 1
-                await patience.pause(f"cannot reach {self.url}: {problem or type(problem).__name__}")
+                self._leave(at)
+                await patience.pause(f"cannot reach {url}: {problem or type(problem).__name__}")
                 continue
             status = response.status_code
             if status == 429 or (status >= 500 and status not in (501, 505)):
-                self._at += 1
-                await patience.pause(f"{self.url} answered {status}", response.headers.get("retry-after"))
+                self._leave(at)
+                await patience.pause(f"{url} answered {status}", response.headers.get("retry-after"))
                 continue
             if status == 401 and self._renew_token(response):
                 continue
@@ -130,6 +135,11 @@ class Client:
             headers=headers,
             timeout=httpx.Timeout(60.0 + wait, connect=10.0),
         )
+
+    def _leave(self, at: int) -> None:
+        """Goes on to the next address, unless another request that failed did so before."""
+        if self._at == at:
+            self._at += 1
 
     async def close(self) -> None:
         """Closes the connections of the running event loop."""

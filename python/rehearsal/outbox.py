@@ -117,37 +117,49 @@ class Outbox:
                 await self._drain()
             # Whoever adds from here on finds this task done or starts another.
             with self._mutex:
-                if not self._waiting or self._refused is not None:
+                if not self._waiting or self._ended:
                     return
 
     async def _drain(self) -> None:
         """Sends what there is, in order. What is refused for good is kept as an error for the next `flush`."""
-        if self._refused is not None:
+        if self._ended:
             return
         try:
             if self._prepare is not None:
                 await self._prepare()
                 self._prepare = None
-            while batch := await self._next_batch():
-                body = b'{"events":[' + b",".join(each.to_json() for each in batch) + b"]}"
-                await self._client.send("POST", self._path, body=body)
-                self._forget(len(batch))
+            most = _BATCH_EVENTS
+            while self._waiting:
+                batch: list[Observation] = []
+                try:
+                    batch = await self._next_batch(most)
+                    body = b'{"events":[' + b",".join(each.to_json() for each in batch) + b"]}"
+                    await self._client.send("POST", self._path, body=body)
+                except ServerRefused as refusal:
+                    if len(batch) > 1:
+                        # The server takes all of a batch or nothing: one by one, only what is wrong stays out.
+                        most = 1
+                        continue
+                    # Repeating what was refused would be refused again, and hold up everything behind it.
+                    log.error("an observation was refused: %s", refusal)
+                    self._refused = self._refused or refusal
+                self._forget(len(batch) or 1)  # none: it was the upload of the first that was refused
         except SessionEnded as ended:
             self._ended = True
             dropped = self._forget_all()
             log.warning("the session has ended; %d observations were not taken: %s", dropped, ended)
             self._refused = ended
         except Exception as refusal:
-            # Repeating what was refused would be refused again, and hold up everything behind it.
+            # No observation is taken here: the token is wrong, the session cannot be made.
             self._forget_all()
             log.error("observations were refused: %s", refusal)
             self._refused = refusal
 
-    async def _next_batch(self) -> list[Observation]:
+    async def _next_batch(self, most: int) -> list[Observation]:
         batch: list[Observation] = []
         size = 0
         with self._mutex:
-            head = list(self._waiting)[:_BATCH_EVENTS]
+            head = list(self._waiting)[:most]
         for observation in head:
             if observation.needs_upload:
                 if batch:

@@ -171,13 +171,7 @@ class RehearsalPlugin(BasePlugin):
         """Sends what is left. A plugin that is closed by an agent inside a tool stays open for the others."""
         if _around.get() is not None:
             return
-        with self._mutex:
-            links = list(self._links.values())
-        for link in links:
-            try:
-                await link.outbox.flush()
-            except RehearsalError as refused:
-                log.warning("a session could not be written to its end: %s", refused)
+        await self._finish()
         await self._client.close()
 
     # The model.
@@ -198,6 +192,8 @@ class RehearsalPlugin(BasePlugin):
             run.recorded.add(turn)
             await link.put_turn(turn, agent, path, describe_request(llm_request), recorded=True)
             return None
+        # Calls that the agent's callback makes itself belong to no turn.
+        run.turns.pop((agent, invocation.branch), None)
         # An agent's own callbacks belong to the agent, not to the model that is played here. ADK leaves them
         # out once a plugin answers, so they are called in its stead.
         given = await first_answer(
@@ -208,8 +204,12 @@ class RehearsalPlugin(BasePlugin):
         turn = new_turn()
         run.turns[agent, invocation.branch] = turn
         response = read_response(await link.ask(turn, agent, path, describe_request(llm_request)))
+        # The other plugins come before the agent, as after a model that plays itself.
+        others = [each.after_model_callback for each in invocation.plugin_manager.plugins if each is not self]
         altered = await first_answer(
-            _callbacks(invocation, "after_model"), callback_context=callback_context, llm_response=response
+            [*others, *_callbacks(invocation, "after_model")],
+            callback_context=callback_context,
+            llm_response=response,
         )
         return response if altered is None else cast("LlmResponse", altered)
 
@@ -269,7 +269,7 @@ class RehearsalPlugin(BasePlugin):
     ) -> dict[str, Any] | None:
         """Records an exception; with `tool_errors="return"` also gives it to the model."""
         _, call = self._ended_call(tool, tool_context)
-        call.error = describe_error(error)
+        call.error = describe_error(error, self.name)
         if isinstance(cast("BaseException", error), asyncio.CancelledError) or self._tool_errors == "raise":
             return None
         given = await first_answer(
@@ -304,6 +304,16 @@ class RehearsalPlugin(BasePlugin):
         return Link(self._client, self._session or new_id(), opening, join=self._session is not None)
 
     # Within.
+
+    async def _finish(self) -> None:
+        with self._mutex:
+            links = list(self._links.values())
+        for link in links:
+            try:
+                await link.outbox.flush()
+            except RehearsalError as refused:
+                log.warning("a session could not be written to its end: %s", refused)
+            await link.farewells()
 
     def _begin(self, invocation: InvocationContext) -> tuple[Link, Path]:
         """Finds the session and the place in it for what happens in this task."""
@@ -362,7 +372,7 @@ class RehearsalPlugin(BasePlugin):
 
     def _tell_call(self, link: Link, run: Run, path: Path, event: Event, asked: types.FunctionCall) -> None:
         call_id = asked.id or new_id()
-        link.calls[call_id] = Call(call_id, asked.name or "", event.author, path, event.invocation_id)
+        link.calls[call_id] = Call(call_id, asked.name or "", event.author, path, event.invocation_id, told=True)
         fields: dict[str, Any] = {"call_id": call_id, "tool": asked.name or "", "args": asked.args or {}}
         turn = run.turns.get((event.author, event.branch))
         if turn is not None:
@@ -376,7 +386,7 @@ class RehearsalPlugin(BasePlugin):
         for response in responses:
             call = link.calls.get(response.id or "")
             if call is None:
-                call = Call(response.id or "", response.name or "", event.author, path, event.invocation_id)
+                call = Call(response.id or new_id(), response.name or "", event.author, path, event.invocation_id)
                 link.calls[call.call_id] = call
             own = whole if len(responses) == 1 else _lasting(getattr(call.actions, "state_delta", None))
             told.update(own)
@@ -406,17 +416,19 @@ class RehearsalPlugin(BasePlugin):
                     }
                 link.tell_result(call, call.returned)
 
-    async def _tell_failure(self, link: Link, agent: str, path: Path, error: BaseException) -> None:
-        """Records a failure once, however many times it is reported on its way up."""
+    async def _tell_failure(self, link: Link, agent: str, path: Path, error: BaseException) -> bool:
+        """Records a failure once, however many times it is reported on its way up; tells whether it is recorded."""
         if getattr(error, _REPORTED, None) == (link.session, path):
-            return
+            return True
         with suppress(AttributeError):
             setattr(error, _REPORTED, (link.session, path))
-        link.tell("run_failed", agent, path, error=describe_error(error))
+        link.tell("run_failed", agent, path, error=describe_error(error, self.name))
         try:
             await link.outbox.flush()
         except RehearsalError as refused:
             log.warning("the failure of a run could not be recorded: %s", refused)
+            return False
+        return True
 
     async def _complete_session(self, link: Link) -> None:
         try:

@@ -10,10 +10,15 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from rehearsal.schema import any_schema_to_json_schema, declaration_parameters
+from rehearsal.values import json_bytes
 
 # ADK quotes descriptions that come from MCP servers for the model's sake; a person reads them as they were.
 _FENCE = re.compile(r"<<<(?:BEGIN|END)_UNTRUSTED_TOOL_DESCRIPTION>>>\n?")
 _TOLD_ELSEWHERE = {"http_options", "response_schema", "response_json_schema", "system_instruction", "tools"}
+# The server takes 32 MiB; what is around the contents has to fit as well.
+_MOST_BYTES = 24 * 1024 * 1024
+_BEGINNING = 4096
+_RESULT = ("response", "parts")
 
 
 def describe_request(request: LlmRequest) -> dict[str, Any]:
@@ -43,6 +48,29 @@ def describe_request(request: LlmRequest) -> dict[str, Any]:
     return told
 
 
+def fitting(body: dict[str, Any]) -> bytes:
+    """Writes the body of a model turn as JSON, with its largest tool results cut where it would be too large.
+
+    What is cut is whole in the result's own event; the person sees its size and how it begins.
+    """
+    whole = json_bytes(body)
+    if len(whole) <= _MOST_BYTES:
+        return whole
+    contents = cast("list[dict[str, Any]]", body["request"]["contents"])
+    parts = [part for content in contents for part in cast("list[dict[str, Any]]", content.get("parts") or [])]
+    results = [cast("dict[str, Any]", part["function_response"]) for part in parts if "function_response" in part]
+    sized = [(json_bytes({key: result[key] for key in _RESULT if key in result}), result) for result in results]
+    excess = len(whole) - _MOST_BYTES
+    for text, result in sorted(sized, key=lambda each: len(each[0]), reverse=True):
+        if excess <= 0 or len(text) <= 2 * _BEGINNING:
+            break
+        beginning = json_bytes(result.get("response") or {})[:_BEGINNING].decode("utf-8", "ignore")
+        result["response"] = {"truncated": True, "bytes": len(text), "beginning": beginning}
+        result.pop("parts", None)
+        excess -= len(text) - 2 * _BEGINNING
+    return json_bytes(body)
+
+
 def describe_content(content: types.Content) -> dict[str, Any]:
     """Gives a content with the names and the nesting of google-genai, without what is not set."""
     return content.model_dump(exclude_none=True)
@@ -61,9 +89,14 @@ def describe_tools(config: types.GenerateContentConfig) -> tuple[list[dict[str, 
     return functions, others
 
 
+def read_content(content: dict[str, Any]) -> types.Content:
+    """Makes a content of what the server gives: read as JSON, in which bytes are base64."""
+    return types.Content.model_validate_json(json_bytes(content))
+
+
 def read_response(response: dict[str, Any]) -> LlmResponse:
     """Makes ADK's response of a person's answer."""
-    content = types.Content.model_validate(response["content"])
+    content = read_content(response["content"])
     if content.role is None:
         content.role = "model"
     # ADK takes a finished response without anything in it for a model's failure; a person may mean it.

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from rehearsal.address import TOKEN_VARIABLE
 from rehearsal.errors import SetupError
 
 BINARY_VARIABLE = "REHEARSAL_BIN"
@@ -66,24 +67,33 @@ class ServerProcess:
         self.url = url
 
     @classmethod
-    async def start(cls, port: int) -> ServerProcess:
+    async def start(cls, port: int, token: str | None = None) -> ServerProcess:
         """Starts `rehearse serve` in the current folder and waits for its address.
+
+        Args:
+            port: The port to listen on; 0 for one that is free.
+            token: The token that the server is to want; its own when not given.
 
         Raises:
             SetupError: It ended, or said nothing in time.
         """
+        environment = {**os.environ} if token is None else {**os.environ, TOKEN_VARIABLE: token}
         process = await asyncio.create_subprocess_exec(
             str(find_binary()), "serve", "--port", str(port), stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, start_new_session=True,
+            stdout=asyncio.subprocess.PIPE, start_new_session=True, env=environment,
         )  # fmt: skip
         stdout = process.stdout
         if stdout is None:
             raise SetupError("the server's output cannot be read")
         try:
             url = await asyncio.wait_for(_address(stdout), _START_SECONDS)
-        except asyncio.TimeoutError:
+        except BaseException as problem:
+            # Nobody else knows of it, and it would keep the port.
             process.kill()
-            raise SetupError(f"`rehearse serve` did not say its address within {_START_SECONDS:g} s") from None
+            await process.wait()
+            if isinstance(problem, asyncio.TimeoutError):
+                raise SetupError(f"`rehearse serve` did not say its address within {_START_SECONDS:g} s") from None
+            raise
         if url is None:
             code = await process.wait()
             raise SetupError(
@@ -107,9 +117,9 @@ class ServerProcess:
 async def _address(stdout: asyncio.StreamReader) -> str | None:
     async for line in stdout:
         text = line.decode(errors="replace").rstrip()
-        log.info("%s", text)
         if found := _ADDRESS.search(text):
-            return found.group()
+            return found.group()  # the rest of this line is the token, which goes into no log
+        log.info("%s", text)
     return None
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import os
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps import App
@@ -21,10 +24,13 @@ from rehearsal.client import Client
 from rehearsal.describe import describe_agent
 from rehearsal.errors import RehearsalError, ServerRefused, SetupError
 from rehearsal.host import HostedAgent
+from rehearsal.plugin import current_session
+from rehearsal.racing import Key, Race
 from rehearsal.server import ServerProcess, find_binary, is_reachable
 from rehearsal.values import json_bytes, new_id
 
 _POLL_SECONDS = 25.0
+_EMPTY_POLL_PAUSE = 0.2
 _LIFE_SECONDS = 15.0
 _FAREWELL_SECONDS = 3.0
 
@@ -107,23 +113,31 @@ class AgentSimulator:
         self._stop = asyncio.Event()
         async with contextlib.AsyncExitStack() as stack:
             stack.enter_context(_signals(self._loop, self._stop))
-            address = await self._find_server(stack)
-            self._url = address.urls[0]
-            hosting = _Hosting(self._host, Client(address), self._configs, self._eval_sets)
-            stack.push_async_callback(hosting.close)
-            await hosting.register()
-            log.warning("%s at %s, waiting to be played", ", ".join(c.name for c in self._configs), self._url)
-            await _first(hosting.work(), hosting.live(), self._stop.wait())
+            await _first(self._offer(stack), self._stop.wait())
+
+    async def _offer(self, stack: contextlib.AsyncExitStack) -> None:
+        """Finds the server and offers the agents there; `stack` ends what was begun."""
+        client = Client(await self._find_server(stack))
+        self._url = client.url
+        hosting = _Hosting(self._host, client, self._configs, self._eval_sets)
+        stack.push_async_callback(hosting.close)
+        await hosting.register()
+        if self._server is None:
+            # Whoever started this program opens the page, for which its address needs the token.
+            query = f"/?{urlencode({'token': client.token})}" if client.token else ""
+            print(f"Open {self._url}{query}", flush=True)
+        log.warning("%s at %s, waiting to be played", ", ".join(c.name for c in self._configs), self._url)
+        await _first(hosting.work(), hosting.live())
 
     async def _find_server(self, stack: contextlib.AsyncExitStack) -> Address:
         if self._server is not None:
             return resolve_address(self._server, self._token)
-        near = f"http://127.0.0.1:{self._port}"
-        if self._port and await is_reachable(near):
-            return resolve_address(near, self._token)
-        started = await ServerProcess.start(self._port)
+        near = resolve_address(f"http://127.0.0.1:{self._port}", self._token)
+        if self._port and await is_reachable(near.urls[0]):
+            return near
+        started = await ServerProcess.start(self._port, near.token)
         stack.push_async_callback(started.stop)
-        return resolve_address(started.url, self._token)
+        return Address((started.url,), near.token)
 
 
 class _Hosting:
@@ -134,10 +148,13 @@ class _Hosting:
     ) -> None:
         self._host = host
         self._client = client
-        self._agents = {config.name: HostedAgent(config.name, config.agent, client) for config in configs}
+        # Agents may share tools, which are wrapped once: so there is one race for all of them.
+        self._race = Race(current_session, self._tell_late)
+        self._agents = {config.name: HostedAgent(config.name, config.agent, client, self._race) for config in configs}
         self._eval_sets = eval_sets
         self._sessions: dict[str, HostedAgent] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._runs: set[str] = set()
         self._offer: bytes | None = None
 
     async def register(self) -> None:
@@ -160,6 +177,7 @@ class _Hosting:
     async def work(self) -> None:
         """Takes work and does it, each piece in a task of its own."""
         while True:
+            asked = time.monotonic()
             try:
                 answer = await self._client.send("GET", f"/v1/hosts/{self._host}/work", wait=_POLL_SECONDS)
             except ServerRefused as refused:
@@ -168,12 +186,20 @@ class _Hosting:
                 await self.register()
                 continue
             if answer.status_code == 204:
+                if time.monotonic() - asked < _EMPTY_POLL_PAUSE:
+                    await asyncio.sleep(_EMPTY_POLL_PAUSE)
                 continue
             work: dict[str, Any] = answer.json()
             work_id = str(work["id"])
             # The same work may be handed out again by a server that was restarted in between.
             if work_id not in self._tasks:
-                self._tasks[work_id] = asyncio.create_task(self._do(work_id, work))
+                if work["kind"] == "run":
+                    self._runs.add(work_id)
+                task = self._tasks[work_id] = asyncio.create_task(self._do(work_id, work))
+                task.add_done_callback(functools.partial(self._forget, work_id))
+
+    def _forget(self, work_id: str, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(work_id, None)
 
     async def _do(self, work_id: str, work: dict[str, Any]) -> None:
         try:
@@ -185,6 +211,7 @@ class _Hosting:
             await self._client.send("POST", f"/v1/hosts/{self._host}/work/{work_id}", body=json_bytes(outcome))
         except RehearsalError as refused:
             log.warning("the outcome of %s was not taken: %s", work.get("kind"), refused)
+        self._runs.discard(work_id)
 
     async def _done(self, work: dict[str, Any]) -> dict[str, Any]:
         kind, session = work["kind"], str(work["session"])
@@ -202,10 +229,14 @@ class _Hosting:
         raise RehearsalError(f"this host does not know the work {kind!r}; a newer version of it may")
 
     def _cancel(self, session: str, call_id: str) -> dict[str, Any]:
-        agent = self._sessions.get(session)
-        if agent is None or not agent.plugin.cancel(session, call_id):
+        if not self._race.cancel(session, call_id):
             raise RehearsalError(f"the call {call_id} is not running here")
         return {}
+
+    def _tell_late(self, key: Key, work: asyncio.Future[Any]) -> None:
+        agent = self._sessions.get(key[0])
+        if agent is not None:
+            agent.plugin.tell_late(key, work)
 
     async def _export(self, session: str, agent: Any) -> dict[str, Any]:
         """Writes a session into its agent's EvalSet file; the file is the host's own, never a request's."""
@@ -226,7 +257,7 @@ class _Hosting:
         if process.returncode != 0:
             raise RehearsalError(stderr.decode(errors="replace").strip() or f"export ended with {process.returncode}")
         told: dict[str, Any] = json.loads(stdout)
-        return {"path": told.get("path", str(path)), "eval_id": told["eval_id"]}
+        return told
 
     async def _agent(self, session: str) -> str:
         answer = await self._client.send("GET", f"/v1/sessions/{session}")
@@ -234,11 +265,12 @@ class _Hosting:
 
     async def close(self) -> None:
         """Ends what runs and says goodbye, to a server that may be gone itself."""
-        for task in self._tasks.values():
+        tasks = list(self._tasks.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         farewell = [
-            asyncio.ensure_future(self._client.try_once("DELETE", f"/v1/hosts/{self._host}")),
+            asyncio.ensure_future(self._leave()),
             *(asyncio.ensure_future(agent.close()) for agent in self._agents.values()),
         ]
         await asyncio.wait(farewell, timeout=_FAREWELL_SECONDS)
@@ -248,6 +280,13 @@ class _Hosting:
             elif not each.cancelled() and (problem := each.exception()) is not None:
                 log.info("while closing: %s", problem)
         await self._client.close()
+
+    async def _leave(self) -> None:
+        """Says which runs will not come to their end: their sessions would take no more messages."""
+        outcome = json_bytes({"failed": "the host was stopped"})
+        for work_id in self._runs:
+            await self._client.try_once("POST", f"/v1/hosts/{self._host}/work/{work_id}", body=outcome)
+        await self._client.try_once("DELETE", f"/v1/hosts/{self._host}")
 
 
 async def _first(*awaitables: Any) -> None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from rehearsal import RehearsalError, RehearsalPlugin
 from rehearsal.address import read_token_file, resolve_address
-from rehearsal.request import describe_request, read_response
+from rehearsal.request import describe_content, describe_request, read_content, read_response
 from rehearsal.schema import any_schema_to_json_schema, declaration_parameters, schema_to_json_schema
 from rehearsal.values import json_bytes, jsonable
 
@@ -193,3 +193,9 @@ def test_values_become_json_whatever_they_are() -> None:
     for value, expected in cases:
         assert json.loads(json_bytes(value)) == expected
     assert "object at" in json.loads(json_bytes(object()))
+
+
+def test_bytes_come_back_as_they_were() -> None:
+    image = types.Part(inline_data=types.Blob(mime_type="image/png", data=b"\xff\xfe not text"))
+    content = types.Content(role="user", parts=[image])
+    assert read_content(jsonable(describe_content(content))) == content

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import traceback
 from pathlib import Path
 
 import pytest
 from google.adk.agents import Agent
 
 from rehearsal import RehearsalError, RehearsalPlugin, ServerRefused
-from rehearsal.address import resolve_address
+from rehearsal.address import Address, resolve_address
 from rehearsal.client import Client
 from rehearsal.outbox import Outbox
 from tests.stage import NEVER_CALLED, Conversation, Person, Server, bodies, call, final_text, kinds, playing
@@ -99,6 +100,21 @@ def test_several_addresses(server: Server, person: Person) -> None:
     asyncio.run(main())
 
 
+def test_requests_that_fail_together_go_on_to_the_next_address_once(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        nobody = f"http://127.0.0.1:{unused_port()}"
+        client = Client(resolve_address([nobody, server.url], server.token))
+        await asyncio.gather(*(client.send("GET", "/v1/sessions") for _ in range(2)))
+        assert client.url == server.url
+        said = [record.getMessage() for record in caplog.records if "cannot reach" in record.getMessage()]
+        assert said
+        assert all(f"cannot reach {nobody}" in message for message in said)
+
+    asyncio.run(main())
+
+
 def test_the_address_and_the_token_from_the_surroundings(
     server: Server, person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +160,56 @@ def test_what_is_refused_is_raised_and_does_not_hold_up_the_rest(server: Server,
         assert len(bodies(await person.events(session), "user_message")) == 1
 
     asyncio.run(main())
+
+
+def test_what_is_refused_takes_nothing_else_with_it(server: Server, person: Person) -> None:
+    async def main() -> None:
+        client = Client(resolve_address(server.url, server.token))
+        session = (await person.call("POST", "/v1/sessions", {"agent": "a"}))["id"]
+        outbox = Outbox(client, session)
+
+        def say(text: str) -> None:
+            outbox.add(type="user_message", agent="a", content={"role": "user", "parts": [{"text": text}]})
+
+        say("before")
+        outbox.add(type="tool_result", agent="a", call_id="never-called", tool="t", duration_ms=1, output={})
+        outbox.add(type="tool_result", agent="a", call_id="nor-this-one", tool="t", duration_ms=1, output={})
+        say("between")
+        say("after")
+        with pytest.raises(ServerRefused, match="never-called"):
+            await outbox.flush()
+        await outbox.flush()
+        said = [body["content"]["parts"][0]["text"] for body in bodies(await person.events(session), "user_message")]
+        assert said == ["before", "between", "after"]
+
+    asyncio.run(main())
+
+
+def test_a_token_with_a_line_end(server: Server, person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(plugin: RehearsalPlugin) -> None:
+        events = await playing(Conversation(calculator(), plugin).say("hi"), person.answer(text="hello"))
+        assert final_text(events) == "hello"
+
+    asyncio.run(main(RehearsalPlugin(server.url, token=f"{server.token}\n")))
+    monkeypatch.setenv("REHEARSAL_TOKEN", f" {server.token}\r\n")
+    asyncio.run(main(RehearsalPlugin(server.url)))
+
+
+def test_a_token_that_cannot_be_sent_is_not_shown(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    for token in ("s3\ncret", "s3ćret"):
+        with pytest.raises(RehearsalError) as raised:
+            RehearsalPlugin(server.url, token=token)
+        assert "s3" not in str(raised.value)
+
+    async def main() -> None:
+        # As one that a token file would have to hold.
+        client = Client(Address((server.url,), "s3\ncret"))
+        with pytest.raises(RehearsalError) as raised:
+            await asyncio.wait_for(client.send("GET", "/v1/sessions"), 10)
+        assert "s3" not in "".join(traceback.format_exception(raised.value))
+
+    asyncio.run(main())
+    assert "s3" not in caplog.text
 
 
 def test_observations_arrive_in_order_and_once_from_many_tasks(server: Server, person: Person) -> None:

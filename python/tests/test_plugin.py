@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from google.adk import agents as adk_agents
 from google.adk.agents import Agent
+from google.adk.apps import App
+from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import Runner
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
@@ -19,6 +23,9 @@ from google.genai import types
 from pydantic import BaseModel
 
 from rehearsal import CueDismissed, RehearsalPlugin, SessionEnded
+from rehearsal.address import resolve_address
+from rehearsal.client import Client
+from rehearsal.link import Call, Link
 from tests.stage import (
     ADK_2,
     NEVER_CALLED,
@@ -405,6 +412,51 @@ def test_a_large_result(plugin: RehearsalPlugin, person: Person) -> None:
     asyncio.run(main())
 
 
+def test_a_result_that_is_larger_than_a_request_may_be(plugin: RehearsalPlugin, person: Person) -> None:
+    size = 40_000_000
+
+    def dump() -> str:
+        """Gives more than the server takes at once."""
+        return "é" + "x" * size
+
+    async def main() -> None:
+        agent = Agent(name="dumper", model=NEVER_CALLED, tools=[dump, add])
+        cues: list[Json] = []
+
+        async def play() -> None:
+            await person.answer(calls=[call("dump"), call("add", a=1, b=1)])
+            cues.append(await person.answer(text="too big to read"))
+
+        events = await playing(Conversation(agent, plugin).say("dump"), play())
+        assert final_text(events) == "too big to read"
+        cut, small = [part["function_response"]["response"] for part in cues[0]["request"]["contents"][-1]["parts"]]
+        assert small == {"result": 2}
+        assert (cut["truncated"], cut["bytes"]) == (True, size + len('{"response":{"result":"é"}}'.encode()))
+        assert cut["beginning"].startswith('{"result":"éxxx')
+        # What the agent has is whole, and so is what is on the ledger.
+        given = [response for event in events for response in event.get_function_responses()]
+        assert len(str(cast("Json", given[0].response)["result"])) == size + 1
+        result = next(event for event in await person.events() if event["body"]["type"] == "tool_result")
+        whole = await person.call("GET", f"/v1/sessions/{await person.only_session()}/events/{result['seq']}")
+        assert len(whole["body"]["outcome"]["output"]["result"]) == size + 1
+
+    asyncio.run(main())
+
+
+def test_results_are_not_kept_when_they_are_told(server: Server, person: Person) -> None:
+    async def main() -> None:
+        session = str((await person.call("POST", "/v1/sessions", {"agent": "a"}))["id"])
+        link = Link(Client(resolve_address(server.url, server.token)), session, None, join=False)
+        told = Call("c", "dump", "a", (), "i", returned=b'{"result":"large"}', actions=object(), told=True)
+        link.tell("user_message", "a", (), content={"role": "user", "parts": [{"text": "dump"}]})
+        link.tell("tool_call", "a", (), call_id="c", tool="dump", args={})
+        link.tell_result(told, told.returned)
+        await link.outbox.flush()
+        assert (told.returned, told.actions) == (None, None)
+
+    asyncio.run(main())
+
+
 def test_values_that_json_does_not_have(plugin: RehearsalPlugin, person: Person) -> None:
     def odd() -> Json:
         """Gives odd things."""
@@ -423,26 +475,65 @@ def test_values_that_json_does_not_have(plugin: RehearsalPlugin, person: Person)
     asyncio.run(main())
 
 
+def approval(events: list[Event]) -> types.Content:
+    """The user's yes to what an agent wants to have confirmed."""
+    asked = next(
+        asked for event in events for asked in event.get_function_calls() if asked.name == "adk_request_confirmation"
+    )
+    given = types.FunctionResponse(id=asked.id, name=asked.name, response={"confirmed": True})
+    return types.Content(role="user", parts=[types.Part(function_response=given)])
+
+
+def test_state_that_a_confirmed_tool_writes(plugin: RehearsalPlugin, person: Person) -> None:
+    async def main() -> None:
+        agent = Agent(name="careful", model=NEVER_CALLED, tools=[FunctionTool(remember, require_confirmation=True)])
+        conversation = Conversation(agent, plugin)
+        events = await playing(
+            conversation.say("pay"), person.answer(calls=[call("remember", key="paid", value="yes")])
+        )
+        await playing(conversation.say(approval(events)), person.answer(text="paid"))
+        assert (await conversation.state())["paid"] == "yes"
+        assert state_of(await person.events())["session"] == {"paid": "yes"}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("joined", [False, True], ids=["in a session of its own", "in the same session"])
+def test_a_confirmation_after_a_restart(server: Server, person: Person, joined: bool) -> None:
+    """A program that keeps its ADK sessions is started again between the question and the user's yes."""
+    session = "11111111-2222-4333-8444-555555555555" if joined else None
+
+    async def main() -> None:
+        service = InMemorySessionService()
+        await service.create_session(app_name="tests", user_id="u", session_id="s")
+
+        async def say(message: types.Content) -> list[Event]:
+            plugin = RehearsalPlugin(server.url, token=server.token, session=session)
+            agent = Agent(name="careful", model=NEVER_CALLED, tools=[FunctionTool(add, require_confirmation=True)])
+            app = App(name="tests", root_agent=agent, plugins=[plugin])
+            runner = Runner(app=app, session_service=service)
+            return [e async for e in runner.run_async(user_id="u", session_id="s", new_message=message)]
+
+        events = await playing(say(types.UserContent("1+1")), person.answer(calls=[call("add", a=1, b=1)]))
+        events = await playing(say(approval(events)), person.answer(text="two"))
+        assert final_text(events) == "two"
+        sessions = await person.sessions()
+        assert len(sessions) == (1 if joined else 2)
+        ledger = await person.events(sessions[0]["id"])
+        assert '{"result": 2}' in json.dumps(ledger)
+        assert [body["tool"] for body in bodies(ledger, "tool_call")][-1] == (
+            "adk_request_confirmation" if joined else "add"
+        )
+
+    asyncio.run(main())
+
+
 def test_a_tool_that_wants_confirmation(plugin: RehearsalPlugin, person: Person) -> None:
     async def main() -> None:
         agent = Agent(name="careful", model=NEVER_CALLED, tools=[FunctionTool(add, require_confirmation=True)])
         conversation = Conversation(agent, plugin)
         events = await playing(conversation.say("1+1"), person.answer(calls=[call("add", a=1, b=1)]))
-        asked = next(
-            asked
-            for event in events
-            for asked in event.get_function_calls()
-            if asked.name == "adk_request_confirmation"
-        )
-        approval = types.Content(
-            role="user",
-            parts=[
-                types.Part(
-                    function_response=types.FunctionResponse(id=asked.id, name=asked.name, response={"confirmed": True})
-                )
-            ],
-        )
-        events = await playing(conversation.say(approval), person.answer(text="two"))
+        events = await playing(conversation.say(approval(events)), person.answer(text="two"))
         assert final_text(events) == "two"
         ledger = await person.events()
         assert [body["tool"] for body in bodies(ledger, "tool_call")] == ["add", "adk_request_confirmation"]
@@ -559,9 +650,12 @@ def test_a_cancelled_run_leaves_nothing_half_said(plugin: RehearsalPlugin, perso
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
-        session = await person.only_session()
-        abandoned = await person.cue(session)
-        await person.call("POST", f"/v1/cues/{abandoned['id']}/dismiss", {})
+
+        async def away() -> bool:
+            return not (await person.call("GET", "/v1/cues"))["cues"]
+
+        # Nobody is asked what nobody will hear.
+        await eventually(away, "cue put away")
         events = await playing(conversation.say("second"), person.answer(text="fine"))
         assert final_text(events) == "fine"
         said = [body["content"]["parts"][0]["text"] for body in bodies(await person.events(), "user_message")]
@@ -617,5 +711,43 @@ def test_a_tool_is_seen_while_it_runs(plugin: RehearsalPlugin, person: Person) -
 
         agent = Agent(name="waiter", model=NEVER_CALLED, tools=[wait])
         await playing(Conversation(agent, plugin).say("wait"), look())
+
+    asyncio.run(main())
+
+
+def test_an_agents_own_exception_is_recorded_as_it_was(plugin: RehearsalPlugin, person: Person) -> None:
+    def broken(callback_context: Any, llm_request: LlmRequest) -> None:
+        raise ValueError("boom")
+
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match="boom"):
+            await Conversation(calculator(before_model_callback=broken), plugin).say("hi")
+        told = failures(await person.events())
+        assert [(failure["type"], failure["message"]) for failure in told] == [("ValueError", "boom")]
+        assert "in broken" in told[0]["traceback"]
+
+    asyncio.run(main())
+
+
+def test_calls_that_a_callback_makes_belong_to_no_turn(plugin: RehearsalPlugin, person: Person) -> None:
+    asked: list[int] = []
+
+    def before_model(callback_context: Any, llm_request: LlmRequest) -> LlmResponse | None:
+        asked.append(1)
+        if len(asked) != 2:
+            return None
+        made = types.Part(function_call=types.FunctionCall(name="add", args={"a": 2, "b": 2}))
+        return LlmResponse(content=types.Content(role="model", parts=[made]))
+
+    async def main() -> None:
+        await playing(
+            Conversation(calculator(before_model_callback=before_model), plugin).say("go"),
+            person.answer(calls=[call("add", a=1, b=1)]),
+            person.answer(text="done"),
+        )
+        ledger = await person.events()
+        turns = [event["turn"] for event in ledger if event["body"]["type"] == "model_request"]
+        called = [event.get("turn") for event in ledger if event["body"]["type"] == "tool_call"]
+        assert called == [turns[0], None]
 
     asyncio.run(main())
