@@ -958,7 +958,9 @@ export interface components {
             /** @description `running`, `passed`, `failed`, `error` or `interrupted`. */
             status: string;
             /** @description How many of its cases came to what. */
-            summary?: Record<string, never> | null;
+            summary?: {
+                [key: string]: unknown;
+            } | null;
             /** @description What it came to. Left out in lists. */
             result?: unknown;
         };
