@@ -86,12 +86,16 @@ async function send(method: string, path: string, { body, key, signal }: CallOpt
 async function problemOf(response: Response): Promise<Error> {
   // A proxy or a server that is ending answers without a problem of ours.
   const said = (await response.json().catch(() => null)) as JsonObject | null;
-  if (said === null || typeof said["detail"] !== "string") {
+  if (said === null || typeof said.detail !== "string") {
     if (response.status >= 500) return new Unreachable();
-    return new Problem(response.status, "http", `The server answered ${response.status} ${response.statusText}.`);
+    return new Problem(
+      response.status,
+      "http",
+      `The server answered ${response.status} ${response.statusText}.`,
+    );
   }
-  const kind = typeof said["type"] === "string" ? said["type"] : "http";
-  return new Problem(response.status, kind, said["detail"], said);
+  const kind = typeof said.type === "string" ? said.type : "http";
+  return new Problem(response.status, kind, said.detail, said);
 }
 
 /** What to tell a person about something that went wrong. */

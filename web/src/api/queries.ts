@@ -1,8 +1,17 @@
 /** What rooms read: cached, and read again when the server says that something changed. */
 
-import { QueryClient, useQuery } from "@tanstack/react-query";
+import { QueryClient, type QueryFilters, useQuery } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
-import { type Agent, type Cue, get, Problem, type Run, type Runs, type Session, type Sessions } from "./client";
+import {
+  type Agent,
+  type Cue,
+  get,
+  Problem,
+  type Run,
+  type Runs,
+  type Session,
+  type Sessions,
+} from "./client";
 import { type Change, type Connection, live } from "./live";
 
 export const queries = new QueryClient({
@@ -21,21 +30,38 @@ export const queries = new QueryClient({
 /** Lists are read again at most so often while much happens at once. */
 const LIST_PAUSE_MS = 150;
 
+/**
+ * Reads again, and misses nothing: a first reading that is under way may have begun before the change, and invalidating
+ * does not begin it anew, so it is read once more when it is there.
+ */
+export function readAgain(what: QueryFilters): void {
+  const under = queries.getQueryCache().findAll({ ...what, fetchStatus: "fetching" });
+  const first = under.filter((query) => query.state.data === undefined);
+  void queries.invalidateQueries(what);
+  for (const query of first) {
+    const once = { queryKey: query.queryKey, exact: true };
+    query.fetch().then(
+      () => queries.invalidateQueries(once),
+      () => undefined,
+    );
+  }
+}
+
 /** Reads again what a change may have touched. */
 export function followChanges(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const lists = () => {
     timer ??= setTimeout(() => {
       timer = undefined;
-      void queries.invalidateQueries({ queryKey: ["cues"] });
-      void queries.invalidateQueries({ queryKey: ["sessions"] });
-      void queries.invalidateQueries({ queryKey: ["runs"] });
+      readAgain({ queryKey: ["cues"] });
+      readAgain({ queryKey: ["sessions"] });
+      readAgain({ queryKey: ["runs"] });
     }, LIST_PAUSE_MS);
   };
   const stop = live.onChange((change: Change) => {
-    if (change === "everything") void queries.invalidateQueries();
+    if (change === "everything") readAgain({});
     else {
-      void queries.invalidateQueries({ queryKey: ["session", change.session] });
+      readAgain({ queryKey: ["session", change.session] });
       lists();
     }
   });

@@ -32,18 +32,22 @@ export function conversation(events: readonly LedgerEvent[]): Entry[] {
     const entry = entryOf(event);
     if (entry.kind === "quiet" && !isLoud(event.body)) continue;
     if (entry.kind === "model" && textOf(bodyContent(event.body)) === "") continue;
-    if (event.body.type === "final_response") forgetSameReply(entries, event.body.output);
+    if (event.body.type === "final_response") {
+      const reply = takeSameReply(entries, event.body.output);
+      // What the model saw for it is known by the turn of the reply.
+      if (reply?.turn !== undefined) entry.event = { ...event, turn: event.turn ?? reply.turn };
+    }
     entries.push(entry);
   }
   return entries;
 }
 
 /** The final response says again what the model replied last; it is shown once. */
-function forgetSameReply(entries: Entry[], output: Json): void {
+function takeSameReply(entries: Entry[], output: Json): LedgerEvent | undefined {
   const last = entries.at(-1);
-  if (last?.event.body.type !== "model_response") return;
+  if (last?.event.body.type !== "model_response") return undefined;
   const said = textOf(last.event.body.content);
-  if (said === output || sameJson(said, output)) entries.pop();
+  return said === output || sameJson(said, output) ? entries.pop()?.event : undefined;
 }
 
 function sameJson(text: string, value: Json): boolean {

@@ -1,10 +1,11 @@
-import { useId, useState } from "react";
+import { useId, useRef, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
 import { type FieldProblem, validate } from "../../form/validate";
 import { oneLine } from "../../json/show";
 import type { ToolDeclaration } from "../../ledger/event";
+import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
 import { Markdown } from "../../ui/Markdown";
 import type { ModelDraft } from "./ModelDecision";
@@ -31,6 +32,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
   const [problems, setProblems] = useState<FieldProblem[]>([]);
   const [rawProblem, setRawProblem] = useState<string | null>(null);
   const aside = useId();
+  const form = useRef<HTMLFormElement>(null);
 
   const enter = (args: Json | undefined) => {
     if (!chosen) return;
@@ -43,7 +45,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
     if (!chosen || rawProblem !== null) return null;
     const found = validate(schema, entered);
     setProblems(found);
-    if (found.length > 0) focusFirstProblem();
+    if (found.length > 0) focusFirstProblem(form.current);
     return found.length === 0 ? { tool: chosen.name, args: entered } : null;
   };
   const without = (tool: string) => {
@@ -67,6 +69,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
   const count = draft.prepared.length + (chosen ? 1 : 0);
   return (
     <form
+      ref={form}
       className="stack"
       noValidate
       onSubmit={(event) => {
@@ -135,14 +138,6 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
       </div>
     </form>
   );
-}
-
-/** The first field that is wrong, once it is on the page. */
-export function focusFirstProblem(): void {
-  requestAnimationFrame(() => {
-    const field = document.querySelector<HTMLElement>(".decide [aria-invalid='true']");
-    field?.focus();
-  });
 }
 
 function Prepared(props: {

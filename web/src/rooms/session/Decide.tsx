@@ -23,6 +23,14 @@ export function Decide({ session }: { session: Session }) {
   const answeredElsewhere = useAnsweredElsewhere(head?.id);
   const [mine, setMine] = useState<string | null>(null);
   const showsElsewhere = answeredElsewhere !== null && answeredElsewhere !== mine;
+  // What was just decided is still in the list for a moment, and must not be decided again.
+  const asked = head && head.id !== mine ? head : undefined;
+  const asks = useRef<HTMLParagraphElement>(null);
+  useEffect(() => {
+    // Whoever has decided by keyboard goes on with what comes next, without looking for it.
+    if (asked && mine !== null && document.activeElement === document.body)
+      asks.current?.focus({ preventScroll: true });
+  }, [asked, mine]);
 
   return (
     <section className="decide card" aria-labelledby="decide-heading">
@@ -34,24 +42,24 @@ export function Decide({ session }: { session: Session }) {
         {showsElsewhere && (
           <Notice tone="warn">
             Somebody else decided this first; the timeline shows what.{" "}
-            {head ? "This is what comes next." : ""}
+            {asked ? "This is what comes next." : ""}
           </Notice>
         )}
         {cues.error && <ProblemNotice error={cues.error} />}
-        {!head && !cues.isPending && <Idle session={session} />}
+        {!asked && !cues.isPending && <Idle session={session} />}
       </div>
-      {head && (
+      {asked && (
         <>
-          <p className="decide-asks">
+          <p className="decide-asks" ref={asks} tabIndex={-1}>
             <Icon name="wait" />
             <span>
-              <strong>{ASKS[head.kind as keyof typeof ASKS] ?? "Decide."}</strong>{" "}
+              <strong>{ASKS[asked.kind as keyof typeof ASKS] ?? "Decide."}</strong>{" "}
               <span className="soft">
-                {head.agent} has waited for <Since at={head.opened_at} />
+                {asked.agent} has waited for <Since at={asked.opened_at} />
               </span>
             </span>
           </p>
-          {head.status === "abandoned" && <Abandoned cue={head} />}
+          {asked.status === "abandoned" && <Abandoned cue={asked} />}
           {cue.error && <ProblemNotice error={cue.error} />}
           {cue.data && <Decision key={cue.data.id} cue={cue.data} onMine={setMine} />}
         </>

@@ -3,8 +3,8 @@ import type { Json, JsonObject } from "../../api/client";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
 import { type FieldProblem, validate } from "../../form/validate";
+import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
-import { focusFirstProblem } from "./CallComposer";
 import type { ModelDraft } from "./ModelDecision";
 import { Sending, type SendingState } from "./Sending";
 
@@ -38,7 +38,7 @@ function TextResponse({ draft, onChange, onSend, sending }: FinalComposerProps) 
         event.preventDefault();
         const empty = draft.text.trim() === "";
         setProblem(empty);
-        if (empty) focusFirstProblem();
+        if (empty) focusFirstProblem(event.currentTarget);
         else onSend({ text: draft.text });
       }}
     >
@@ -90,7 +90,7 @@ function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) 
         if (rawProblem !== null) return;
         const found = validate(schema, value);
         setProblems(found);
-        if (found.length > 0) focusFirstProblem();
+        if (found.length > 0) focusFirstProblem(event.currentTarget);
         else onSend({ final: value as Json });
       }}
     >

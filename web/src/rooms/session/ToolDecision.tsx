@@ -4,8 +4,8 @@ import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
 import { type FieldProblem, validate } from "../../form/validate";
 import { Tree } from "../../json/Tree";
+import { focusFirstProblem } from "../../ui/focus";
 import { useAnswer } from "./answering";
-import { focusFirstProblem } from "./CallComposer";
 import { useDraft } from "./draft";
 import { Sending } from "./Sending";
 
@@ -39,7 +39,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
     setDraft(undefined);
   });
   const [type, message] = [useId(), useId()];
-  const send = () => {
+  const send = (form: Element) => {
     if (draft.mode === "error") {
       answer.mutate({ error: { type: draft.type, message: draft.message } });
       return;
@@ -47,7 +47,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
     if (rawProblem !== null) return;
     const found = validate(schema, value);
     setProblems(found);
-    if (found.length > 0) focusFirstProblem();
+    if (found.length > 0) focusFirstProblem(form);
     else answer.mutate({ output: value ?? null });
   };
   return (
@@ -56,7 +56,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        send();
+        send(event.currentTarget);
       }}
     >
       <div className="card stack tight">

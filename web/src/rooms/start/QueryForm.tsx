@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "../../api/client";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
 import { type FieldProblem, validate } from "../../form/validate";
+import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
 import { useDraft } from "../session/draft";
 import { Sending, type SendingState } from "../session/Sending";
@@ -34,17 +35,18 @@ export function QueryForm({ draft: name, schema, button, sending, onSend }: Quer
   const field = useId();
   const wrong = useId();
   const value = schema ? (draft.value ?? initialValue(schema)) : undefined;
-  const send = () => {
+  const send = (form: Element) => {
     if (!schema) {
       setEmpty(draft.text.trim() === "");
-      if (draft.text.trim() === "") document.getElementById(field)?.focus();
+      if (draft.text.trim() === "") focusFirstProblem(form);
       else onSend({ text: draft.text });
       return;
     }
     if (rawProblem !== null) return;
     const found = validate(schema, value);
     setProblems(found);
-    if (found.length === 0) onSend({ value: value as Json });
+    if (found.length > 0) focusFirstProblem(form);
+    else onSend({ value: value as Json });
   };
   return (
     <form
@@ -52,7 +54,7 @@ export function QueryForm({ draft: name, schema, button, sending, onSend }: Quer
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        send();
+        send(event.currentTarget);
       }}
     >
       {schema ? (

@@ -1,0 +1,143 @@
+import { expect, test } from "./fixtures";
+import { call, decide, entries, entry, names, respond, sessionId, start } from "./session";
+
+test("the query is the first entry of the timeline", async ({ page }) => {
+  await start(page, "calculator", "Calculate 5 * 5 + 10");
+  await expect(entries(page).first()).toHaveAccessibleName("User");
+  await expect(entries(page).first()).toContainText("Calculate 5 * 5 + 10");
+});
+
+test("tools one after the other stand in their order, and the final response ends the session", async ({
+  page,
+  stage,
+}) => {
+  await start(page, "calculator", "Calculate 5 * 5 + 10");
+  await call(page, "multiply", { a: "5", b: "5" });
+  await call(page, "add", { a: "25", b: "10" });
+  expect(await names(page)).toEqual([
+    "User",
+    "Tool call multiply",
+    "Tool output multiply",
+    "Tool call add",
+    "Tool output add",
+  ]);
+  await expect(entry(page, "Tool output multiply")).toContainText("25");
+  await expect(entry(page, "Tool output add")).toContainText("35");
+
+  await respond(page, "The answer is 35");
+  await expect(entry(page, "Final response calculator")).toContainText("The answer is 35");
+  await expect(page.getByText("completed", { exact: true })).toBeVisible();
+  await expect(decide(page)).toHaveCount(0);
+  expect((await names(page)).at(-1)).toBe("Final response calculator");
+  expect((await names(page)).filter((name) => name === "Final response calculator")).toHaveLength(1);
+  const session = await stage.get<{ status: string }>(`/v1/sessions/${sessionId(page)}`);
+  expect(session.status).toBe("completed");
+});
+
+test("an empty final response is refused where it is written", async ({ page }) => {
+  await start(page, "calculator", "Say something");
+  await decide(page).getByRole("button", { name: "Send final response" }).first().click();
+  await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  const text = decide(page).getByLabel("Final response", { exact: true });
+  await expect(text).toBeFocused();
+  await expect(text).toHaveAccessibleDescription("Write what the agent responds.");
+});
+
+test("what the model sees is shown whole, before and after: instructions, conversation, tools", async ({
+  page,
+}) => {
+  await start(page, "calculator", "What is 2 + 2?");
+  await decide(page).getByRole("button", { name: "What the model sees" }).click();
+  const now = page.getByRole("dialog", { name: "What the model sees" });
+  await expect(now).toContainText("You are a careful calculator.");
+  await expect(now.getByRole("heading", { name: "Contents (1)" })).toBeVisible();
+  await now.getByRole("button", { name: "Close" }).click();
+  await expect(now).toHaveCount(0);
+  await call(page, "add", { a: "2", b: "2" });
+  await respond(page, "4");
+  await entry(page, "Final response calculator").getByRole("button", { name: "What the model saw" }).click();
+  const dialog = page.getByRole("dialog", { name: "What the model saw" });
+  await expect(dialog).toContainText("You are a careful calculator.");
+  await expect(dialog.getByRole("heading", { name: "Contents (3)" })).toBeVisible();
+  await expect(dialog).toContainText("What is 2 + 2?");
+  await expect(dialog.getByRole("heading", { name: "Tools (2)" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(dialog).toHaveCount(0);
+});
+
+test("entries fold and unfold, one by one and all together, and each has a link", async ({ page }) => {
+  await start(page, "calculator", "What is 2 + 2?");
+  await call(page, "add", { a: "2", b: "2" });
+  const output = entry(page, "Tool output add");
+  const fold = output.getByRole("button", { expanded: true });
+  await page.getByRole("button", { name: "Collapse all" }).click();
+  await expect(timelineBodies(page)).toHaveCount(0);
+  await page.getByRole("button", { name: "Expand all" }).click();
+  await expect(fold).toHaveCount(1);
+  await fold.click();
+  await expect(output.locator(".entry-body")).toHaveCount(0);
+
+  const link = output.getByRole("link", { name: /^Event #\d+$/ });
+  const hash = await link.getAttribute("href");
+  await link.click();
+  await expect(page).toHaveURL(new RegExp(`${hash}$`));
+  await expect(output).toHaveClass(/sought/);
+  await page.reload();
+  await expect(output).toHaveClass(/sought/);
+  await expect(output).toBeInViewport();
+});
+
+const timelineBodies = (page: Parameters<typeof entries>[0]) => entries(page).locator(".entry-body");
+
+test("a session that is kept open takes another message and is completed by hand", async ({
+  page,
+  stage,
+}) => {
+  await page
+    .getByRole("region", { name: "Agents you can start" })
+    .getByRole("link", { name: /^poet/ })
+    .click();
+  await page.getByLabel("User query").fill("First");
+  await page.getByText("More settings").click();
+  await page.getByLabel("Go on after the final response, for more messages").check();
+  await page.getByRole("button", { name: "Start session" }).click();
+  const text = decide(page).getByLabel("Final response", { exact: true });
+  await text.fill("One");
+  await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  const more = page.getByRole("region", { name: "The agent has answered" });
+  await more.getByLabel("User query").fill("Second");
+  await more.getByRole("button", { name: "Say something more" }).click();
+  await text.fill("Two");
+  await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  await more.getByRole("button", { name: "Complete the session" }).click();
+  await expect(page.getByRole("region", { name: "Golden trace" })).toBeVisible();
+  // The ledger has one final response: the last. What came before it are replies.
+  expect(await names(page)).toEqual(["User", "Model replied poet", "User", "Final response poet"]);
+  const session = await stage.get<{ status: string }>(`/v1/sessions/${sessionId(page)}`);
+  expect(session.status).toBe("completed");
+});
+
+test("past sessions are found by what they were about, and by how they ended", async ({ page }) => {
+  await page
+    .getByRole("region", { name: "Agents you can start" })
+    .getByRole("link", { name: /^poet/ })
+    .click();
+  await page.getByLabel("User query").fill("A rhyme");
+  await page.getByText("More settings").click();
+  await page.getByLabel("Description").fill("a heron at dawn");
+  await page.getByRole("button", { name: "Start session" }).click();
+  await respond(page, "Grey, on one leg");
+  await page.getByRole("link", { name: "Rehearsal", exact: true }).click();
+  const all = page.getByRole("region", { name: "All sessions" });
+  await all.getByLabel("Search sessions").fill("heron");
+  await expect(page).toHaveURL(/q=heron/);
+  await expect(all.getByRole("listitem")).toHaveCount(1);
+  await expect(all.getByRole("listitem")).toContainText("a heron at dawn");
+  await all.getByLabel("Status").selectOption("active");
+  await expect(all.getByText("No session is like that.")).toBeVisible();
+  await page.reload();
+  await expect(all.getByText("No session is like that.")).toBeVisible();
+  await all.getByLabel("Status").selectOption("completed");
+  await all.getByRole("link", { name: /a heron at dawn/ }).click();
+  await expect(entry(page, "Final response poet")).toContainText("Grey, on one leg");
+});
