@@ -39,6 +39,12 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     python::install(workspace)
 }
 
+/// Installs only what the page is checked with.
+pub(crate) fn install_web(workspace: &Workspace) -> Result<(), Failure> {
+    let _lock = lock(&workspace.target.join("oracle"))?;
+    web::install(workspace)
+}
+
 /// Installs only the published plugin and server, and what they share.
 pub(crate) fn install_published(workspace: &Workspace) -> Result<(), Failure> {
     let _lock = lock(&workspace.target.join("oracle"))?;
