@@ -1,0 +1,91 @@
+import { rm } from "node:fs/promises";
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixtures";
+import { entry, golden } from "./session";
+
+/** Goes on with Tab, as a person does, until what is wanted has the focus. */
+async function tabTo(page: Page, role: string, name: RegExp, back = false): Promise<void> {
+  const passed: string[] = [];
+  for (let step = 0; step < 80; step += 1) {
+    const focused = page.locator(":focus");
+    if (await focused.count()) {
+      const [said] = (await focused.ariaSnapshot()).split("\n");
+      passed.push(said ?? "");
+      const found = /^- (\w+)(?: "((?:[^"\\]|\\.)*)")?/.exec(said ?? "");
+      if (found?.[1] === role && name.test(found[2] ?? "")) return;
+    }
+    await page.keyboard.press(back ? "Shift+Tab" : "Tab");
+  }
+  throw new Error(`Tab did not come to ${role} ${name}; it came by\n${passed.join("\n")}`);
+}
+
+test("a whole session by keyboard alone: agent, query, tool, fields, final response, export", async ({
+  page,
+  stage,
+}) => {
+  await rm(stage.path("calculator.evalset.json"), { force: true });
+  const press = (key: string) => page.keyboard.press(key);
+  const type = (text: string) => page.keyboard.type(text);
+
+  // The first stop of Tab leads past the navigation.
+  await press("Tab");
+  await expect(page.getByRole("link", { name: "Skip to the content" })).toBeFocused();
+  await press("Enter");
+
+  await tabTo(page, "link", /^New session/, true);
+  await press("Enter");
+  await expect(page.getByRole("heading", { name: "New session" })).toBeVisible();
+  await tabTo(page, "radio", /^calculator/);
+  await press("Space");
+  await expect(page).toHaveURL(/agent=calculator/);
+  await press("ArrowDown");
+  await expect(page).toHaveURL(/agent=clerk/);
+  await press("ArrowUp");
+  await expect(page).toHaveURL(/agent=calculator/);
+  await tabTo(page, "textbox", /^User query/);
+  await type("What is 20 + 22?");
+  await tabTo(page, "button", /^Start session/);
+  await press("Enter");
+
+  await expect(page.getByText("You are the model.")).toBeVisible();
+  await tabTo(page, "radio", /^add$/);
+  await press("Space");
+  await tabTo(page, "textbox", /^a\b/i);
+  await type("20");
+  await tabTo(page, "textbox", /^b\b/i);
+  await type("22");
+  // Enter in a field sends the form, as everywhere.
+  await press("Enter");
+  await expect(entry(page, "Tool output add")).toContainText("42");
+
+  // The focus is at what comes next, not at the top of the page.
+  await expect(page.locator(".decide-asks")).toBeFocused();
+  await tabTo(page, "button", /^Send final response/);
+  await press("Space");
+  await tabTo(page, "textbox", /^Final response/);
+  await type("The answer is 42");
+  await tabTo(page, "button", /^Send final response/);
+  await press("Enter");
+  await expect(golden(page)).toBeVisible();
+
+  await tabTo(page, "button", /^Export$/);
+  await press("Enter");
+  await expect(golden(page)).toContainText("Exported as");
+  const set = await stage.readJson<{ eval_cases: unknown[] }>("calculator.evalset.json");
+  expect(set.eval_cases).toHaveLength(1);
+});
+
+test("dialogs take the focus and give it back", async ({ page }) => {
+  await page.getByRole("link", { name: "New session" }).click();
+  await page.getByRole("radio", { name: /^calculator/ }).check();
+  await page.getByLabel("User query").fill("1 + 1");
+  await page.getByLabel("User query").press("Control+Enter");
+  const opener = page.getByRole("button", { name: "What the model sees" });
+  await opener.focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "What the model sees" });
+  await expect(dialog.locator(":focus")).toHaveCount(1);
+  await page.keyboard.press("Escape");
+  await expect(dialog).toHaveCount(0);
+  await expect(opener).toBeFocused();
+});
