@@ -13,13 +13,14 @@ mod kept_run;
 mod metrics;
 mod presence;
 mod problem;
+mod punctual;
 mod report;
 mod serve;
 mod stream;
 mod watch;
 
 pub use desk::Desk;
-pub use kept_run::{KeptCase, KeptRun};
+pub use kept_run::{KeptCase, KeptRun, RUN_GONE_AFTER};
 pub use problem::{Class, Problem};
 pub use report::{ReportError, report_html};
 pub use serve::{Server, ServerConfig};

@@ -18,6 +18,7 @@ use crate::desk::Desk;
 use crate::grpc::service::SimulatorGrpc;
 use crate::http::{self, App, Door};
 use crate::metrics::Metrics;
+use crate::punctual::Punctual;
 
 /// How many connections are held at once. More wait to be accepted.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -195,7 +196,8 @@ fn admit(accepted: Accepted, router: &Router, graceful: &GracefulShutdown) {
         .max_concurrent_streams(2048)
         .max_header_list_size(LARGEST_HEADERS);
     let service = TowerToHyperService::new(router.clone());
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    let connection =
+        builder.serve_connection(TokioIo::new(Punctual::new(stream, HEADER_TIME)), service).into_owned();
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         if let Err(error) = connection.await {

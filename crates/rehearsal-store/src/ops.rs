@@ -9,13 +9,15 @@ mod session;
 mod upload;
 mod write;
 
-pub(crate) use cue::{AbandonCues, FindCue, FindCues, TouchCues};
+pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, TouchCues};
 pub(crate) use event::{FindEvent, FindEvents, FindTurn};
 pub(crate) use gc::{FindOld, RemoveOld};
-pub(crate) use host::{DeleteHost, FindDoneWork, FindHosts, FindWork, FinishWork, HasWork, PutHost, TakeWork};
-pub(crate) use run::{DeleteRun, FindRun, FindRuns, PutRun};
+pub(crate) use host::{
+    DeleteHost, FindDoneWork, FindHosts, FindOpenRuns, FindWork, FinishWork, HasWork, PutHost, TakeWork, TouchHost,
+};
+pub(crate) use run::{DeleteRun, FindRun, FindRuns, InterruptRuns, PutRun, TouchRun};
 pub(crate) use session::{DeleteSession, FindSession, FindSessions, Ready};
-pub(crate) use upload::{DeleteUpload, FindUpload, PutChunk};
+pub(crate) use upload::{DeleteUpload, DeleteUploads, FindUpload, PutChunk};
 pub(crate) use write::WriteSession;
 
 /// The most that one page of a list holds.
@@ -40,8 +42,45 @@ fn read_page_token(token: &str) -> Result<(i64, &str), crate::StoreError> {
     })
 }
 
-/// JSON as it is kept.
+/// How deep JSON may be nested. Readers give up at 128 levels, and what is kept must be readable wherever it is shown.
+const DEEPEST: usize = 100;
+
+/// JSON as it is kept: such that it can be read again.
 fn json(value: &impl serde::Serialize) -> Result<String, crate::StoreError> {
-    serde_json::to_string(value)
-        .map_err(|error| crate::StoreError::Refused(format!("it cannot be written as JSON: {error}")))
+    let text = serde_json::to_string(value)
+        .map_err(|error| crate::StoreError::Refused(format!("it cannot be written as JSON: {error}")))?;
+    if depth(&text) > DEEPEST {
+        return Err(crate::StoreError::Refused(format!(
+            "it is nested deeper than {DEEPEST} levels and could not be read again; make it flatter, or send the \
+             inner part as a text"
+        )));
+    }
+    Ok(text)
+}
+
+/// How deep JSON is nested.
+fn depth(text: &str) -> usize {
+    let (mut now, mut deepest): (usize, usize) = (0, 0);
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        if in_text {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_text = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_text = true,
+            b'{' | b'[' => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b'}' | b']' => now -= 1,
+            _ => {}
+        }
+    }
+    deepest
 }

@@ -10,6 +10,7 @@ mod page;
 mod restart;
 mod runs;
 mod sessions;
+mod shaky;
 mod stage;
 mod streams;
 mod turns;
