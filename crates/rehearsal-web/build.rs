@@ -36,11 +36,13 @@ fn main() {
             println!("cargo:rerun-if-changed={}", out.join("never").display());
             let explained = out.join("explained");
             fs::create_dir_all(&explained).expect("the output folder can be written to");
-            fs::write(explained.join("index.html"), explanation(&why)).expect("the output folder can be written to");
+            fs::write(explained.join("index.html"), explanation(&why))
+                .expect("the output folder can be written to");
             (files(&explained), None)
         }
     };
-    fs::write(out.join("assets.rs"), listing(&files, report.as_ref(), &out)).expect("the output folder can be written to");
+    fs::write(out.join("assets.rs"), listing(&files, report.as_ref(), &out))
+        .expect("the output folder can be written to");
 }
 
 /// Copies the sources and builds them there; gives the folder with what came of it.
@@ -48,7 +50,8 @@ fn build(web: &Path, page: &Path) -> Result<PathBuf, String> {
     if !web.join("package.json").is_file() {
         return Err("its sources (web/) are not here".to_owned());
     }
-    run("node", &["--version"], web).map_err(|_| "it needs Node.js 20 or later with npm; install it and build again".to_owned())?;
+    run("node", &["--version"], web)
+        .map_err(|_| "it needs Node.js 20 or later with npm; install it and build again".to_owned())?;
     let cannot = |error: io::Error| format!("{}: {error}", page.display());
     fs::create_dir_all(page).map_err(cannot)?;
     for source in SOURCES {
@@ -64,7 +67,11 @@ fn build(web: &Path, page: &Path) -> Result<PathBuf, String> {
     let installed = page.join("node_modules/.installed-for");
     if fs::read(&installed).ok().as_deref() != Some(&lock[..]) {
         // Not `npm ci`: it refuses a lock file that has not the binaries of every other system.
-        run("npm", &["install", "--no-save", "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline"], page)?;
+        run(
+            "npm",
+            &["install", "--no-save", "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline"],
+            page,
+        )?;
         fs::write(&installed, &lock).map_err(cannot)?;
     }
     drop(fs::remove_dir_all(page.join("dist")));
@@ -141,7 +148,10 @@ fn report(dist: &Path) -> Option<PathBuf> {
 fn listing(files: &[(String, PathBuf)], report: Option<&PathBuf>, out: &Path) -> String {
     let packed = out.join("packed");
     fs::create_dir_all(&packed).expect("the output folder can be written to");
-    let mut text = format!("pub(super) const IS_BUILT: bool = {};\npub(super) static ASSETS: &[Asset] = &[\n", report.is_some());
+    let mut text = format!(
+        "pub(super) const IS_BUILT: bool = {};\npub(super) static ASSETS: &[Asset] = &[\n",
+        report.is_some()
+    );
     for (number, (path, file)) in files.iter().enumerate() {
         let bytes = fs::read(file).expect("it was just built");
         let small = gzip(&bytes);
@@ -161,7 +171,8 @@ fn listing(files: &[(String, PathBuf)], report: Option<&PathBuf>, out: &Path) ->
         );
     }
     text.push_str("];\n");
-    let report = report.map_or("None".to_owned(), |file| format!("Some(include_str!({:?}))", file.display().to_string()));
+    let report = report
+        .map_or("None".to_owned(), |file| format!("Some(include_str!({:?}))", file.display().to_string()));
     let _ = writeln!(text, "pub(super) static REPORT: Option<&str> = {report};");
     text
 }

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 pub(crate) use postgres::{Programs, is_root};
-pub(crate) use web::chromium;
 pub(crate) use python::{ADK, ADK_OLDEST, Environment, ORACLE, PUBLISHED, wheelhouse};
+pub(crate) use web::chromium;
 
 use crate::child;
 use crate::failure::Failure;
@@ -62,7 +62,9 @@ fn lock(folder: &Path) -> Result<File, Failure> {
 /// Installs a package of the distribution, where we may.
 fn apt_install(package: &str) -> Result<(), Failure> {
     if !is_root()? || child::read(Command::new("apt-get").arg("--version")).is_err() {
-        return Err(Failure::new(format!("the package `{package}` cannot be installed: that takes root and apt-get")));
+        return Err(Failure::new(format!(
+            "the package `{package}` cannot be installed: that takes root and apt-get"
+        )));
     }
     let apt = |args: &[&str]| {
         let mut apt = Command::new("apt-get");

@@ -515,11 +515,14 @@ fn a_report_is_one_file_with_the_run_in_it() {
     let run = json_of(&folder, "runs --json")[0]["id"].clone();
     assert_eq!(report["run"]["id"], run);
     assert_eq!(report["run"]["summary"]["failed"], 1);
-    let parts: Vec<&Value> = report["sessions"].as_array().unwrap().iter().map(|one| &one["session"]["id"]).collect();
+    let parts: Vec<&Value> =
+        report["sessions"].as_array().unwrap().iter().map(|one| &one["session"]["id"]).collect();
     assert_eq!(parts.len(), sessions(&folder).len());
     assert_eq!(report["sessions"][0]["events"][0]["body"]["type"], "session_started");
     // Nothing is fetched: neither scripts nor styles nor pictures.
-    assert!(!html.contains("src=\"/") && !html.contains("href=\"/") && !html.contains("http-equiv=\"refresh"));
+    assert!(
+        !html.contains("src=\"/") && !html.contains("href=\"/") && !html.contains("http-equiv=\"refresh")
+    );
 }
 
 #[test]

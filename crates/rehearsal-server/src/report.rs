@@ -18,7 +18,9 @@ pub enum ReportError {
     #[error("there is no run `{0}`")]
     NoRun(String),
     /// This program was built without the page.
-    #[error("this program was built without its page; install Node.js 20 or later with npm and build it again")]
+    #[error(
+        "this program was built without its page; install Node.js 20 or later with npm and build it again"
+    )]
     NoPage,
     /// The store cannot be used.
     #[error(transparent)]

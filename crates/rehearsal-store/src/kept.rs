@@ -8,9 +8,9 @@ use tokio::sync::broadcast;
 use crate::db::Engine;
 use crate::ops::{
     AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, FindAnswered, FindCue,
-    FindCues, FindDoneWork, FindEvent, FindEvents, FindHosts, FindOld, FindOpenRuns, FindRun, FindRuns, FindSession,
-    FindSessions, FindTurn, FindUpload, FindWork, FinishWork, HasWork, InterruptRuns, PutChunk, PutHost,
-    PutRun, Ready, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun, WriteSession,
+    FindCues, FindDoneWork, FindEvent, FindEvents, FindHosts, FindOld, FindOpenRuns, FindRun, FindRuns,
+    FindSession, FindSessions, FindTurn, FindUpload, FindWork, FinishWork, HasWork, InterruptRuns, PutChunk,
+    PutHost, PutRun, Ready, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun, WriteSession,
 };
 use crate::{
     Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,

@@ -13,7 +13,8 @@ pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, TouchCues};
 pub(crate) use event::{FindEvent, FindEvents, FindTurn};
 pub(crate) use gc::{FindOld, RemoveOld};
 pub(crate) use host::{
-    DeleteHost, FindDoneWork, FindHosts, FindOpenRuns, FindWork, FinishWork, HasWork, PutHost, TakeWork, TouchHost,
+    DeleteHost, FindDoneWork, FindHosts, FindOpenRuns, FindWork, FinishWork, HasWork, PutHost, TakeWork,
+    TouchHost,
 };
 pub(crate) use run::{DeleteRun, FindRun, FindRuns, InterruptRuns, PutRun, TouchRun};
 pub(crate) use session::{DeleteSession, FindSession, FindSessions, Ready};

@@ -31,7 +31,9 @@ pub(crate) fn chromium() -> Result<PathBuf, Failure> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let found = CHROMIUM.iter().find_map(|name| folders.iter().map(|each| each.join(name)).find(|file| file.is_file()));
+    let found = CHROMIUM
+        .iter()
+        .find_map(|name| folders.iter().map(|each| each.join(name)).find(|file| file.is_file()));
     found.ok_or_else(|| Failure::new("there is no Chromium on PATH"))
 }
 

@@ -55,7 +55,9 @@ impl Counts {
         let mut words = line.trim().split(' ');
         let count = words.next()?.parse::<usize>().ok()?;
         match (words.next()?, words.next()) {
-            ("passed", Some(took)) if took.starts_with('(') => Some(Self { passed: count, ..Self::default() }),
+            ("passed", Some(took)) if took.starts_with('(') => {
+                Some(Self { passed: count, ..Self::default() })
+            }
             ("failed" | "interrupted", None) => Some(Self { failed: count, ..Self::default() }),
             ("flaky", None) | ("did", Some("not")) => Some(Self { failed: count, ..Self::default() }),
             ("skipped", None) => Some(Self { ignored: count, ..Self::default() }),

@@ -62,7 +62,9 @@ fn types_are_current(web: &Path) -> Result<bool, Failure> {
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let current = read(&kept) == read(&fresh);
     if !current {
-        println!("web/src/api/schema.d.ts is not what docs/reference/openapi.json gives: (cd web && npm run types)");
+        println!(
+            "web/src/api/schema.d.ts is not what docs/reference/openapi.json gives: (cd web && npm run types)"
+        );
     }
     Ok(current)
 }

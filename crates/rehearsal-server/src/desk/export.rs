@@ -46,7 +46,10 @@ pub struct Exported {
 impl Exported {
     fn of(result: Value, asked_at: i64) -> Result<Self, Problem> {
         let told: Self = serde_json::from_value(result).map_err(|error| {
-            Problem::conflict("export_failed", format!("the agent's host does not say what it wrote: {error}"))
+            Problem::conflict(
+                "export_failed",
+                format!("the agent's host does not say what it wrote: {error}"),
+            )
         })?;
         Ok(Self { at: Some(moment(asked_at)), ..told })
     }

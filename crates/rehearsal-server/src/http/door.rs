@@ -189,7 +189,8 @@ fn swap(cookie: &str, asked: &Uri) -> Response {
 
 /// The same room of this server, without the token.
 fn without_token(uri: &Uri) -> String {
-    let rest = uri.query().unwrap_or("").split('&').filter(|pair| !pair.starts_with("token=") && !pair.is_empty());
+    let rest =
+        uri.query().unwrap_or("").split('&').filter(|pair| !pair.starts_with("token=") && !pair.is_empty());
     let rest = rest.collect::<Vec<_>>().join("&");
     // A path that begins with two slashes would lead to another server.
     let path = format!("/{}", uri.path().trim_start_matches('/'));

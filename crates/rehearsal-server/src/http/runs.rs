@@ -87,7 +87,10 @@ pub(super) async fn list(
 ) -> Result<Json<Runs>, Problem> {
     let query = RunQuery { limit: page_size(params.page_size)?, page_token: params.page_token };
     let page = app.desk.runs(&query).await?;
-    Ok(Json(Runs { runs: page.items.into_iter().map(|run| RunView { result: None, ..run.into() }).collect(), next_page_token: page.next }))
+    Ok(Json(Runs {
+        runs: page.items.into_iter().map(|run| RunView { result: None, ..run.into() }).collect(),
+        next_page_token: page.next,
+    }))
 }
 
 /// Shows a run with its results.

@@ -14,7 +14,8 @@ fn browser(stage: &Stage, path: &str) -> reqwest::RequestBuilder {
 #[test]
 fn this_build_has_the_page() {
     assert!(rehearsal_web::IS_BUILT, "the page was left out; the warning of the build says why");
-    let packed: usize = rehearsal_web::assets().iter().map(|asset| asset.gzip.unwrap_or(asset.bytes).len()).sum();
+    let packed: usize =
+        rehearsal_web::assets().iter().map(|asset| asset.gzip.unwrap_or(asset.bytes).len()).sum();
     assert!(packed < 300 << 10, "the page has {packed} bytes compressed");
 }
 
@@ -23,7 +24,11 @@ async fn every_room_is_the_page_with_a_strict_policy() {
     let stage = Stage::open().await;
     for room in ["/", "/start", "/start?agent=clerk", "/sessions/some-id", "/runs", "/runs/compare?a=1&b=2"] {
         let reply = Reply::to(browser(&stage, room).bearer_auth(TOKEN)).await;
-        assert_eq!((reply.status, &reply.headers["content-type"].to_str().unwrap()[..9]), (200, "text/html"), "{room}");
+        assert_eq!(
+            (reply.status, &reply.headers["content-type"].to_str().unwrap()[..9]),
+            (200, "text/html"),
+            "{room}"
+        );
         let policy = reply.headers["content-security-policy"].to_str().unwrap();
         assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self'"), "{policy}");
         assert!(!policy.contains("unsafe"), "{policy}");
@@ -82,7 +87,10 @@ async fn a_turn_is_shown_whole_though_the_ledger_keeps_what_is_new() {
     let first = stage.ask(&session, asks("clerk", "hello")).await;
     stage.answer(&first, json!({"calls": [{"tool": "add", "args": {"a": 1, "b": 2}}]})).await.is(200);
     let mut again = asks("clerk", "hello");
-    again["request"]["contents"].as_array_mut().unwrap().push(json!({"role": "model", "parts": [{"text": "well"}]}));
+    again["request"]["contents"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"role": "model", "parts": [{"text": "well"}]}));
     again["request"]["config"] = json!({"temperature": 0.5});
     let second = stage.ask(&session, again).await;
     let shown = stage.get(&format!("/v1/sessions/{session}/turns/{second}")).await.is(200);
@@ -114,7 +122,10 @@ async fn lists_of_runs_say_how_many_passed() {
     let listed = stage.get("/v1/runs").await.is(200);
     let runs = listed["runs"].as_array().unwrap();
     assert_eq!(runs[0]["summary"], json!({"total": 3, "passed": 2}));
-    assert!(runs[0]["result"].is_null() && runs[1]["summary"].is_null() && runs[2]["summary"].is_null(), "{listed}");
+    assert!(
+        runs[0]["result"].is_null() && runs[1]["summary"].is_null() && runs[2]["summary"].is_null(),
+        "{listed}"
+    );
     let whole = stage.get("/v1/runs/b").await.is(200);
     assert_eq!((&whole["result"], &whole["summary"]), (&result, &json!({"total": 3, "passed": 2})));
 }

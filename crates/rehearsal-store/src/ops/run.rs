@@ -108,8 +108,7 @@ impl Op for FindRuns {
     type Output = Page<RunRecord>;
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
-        let mut sql =
-            format!("SELECT id, started_at, ended_at, title, status, {} FROM runs", D::RUN_SUMMARY);
+        let mut sql = format!("SELECT id, started_at, ended_at, title, status, {} FROM runs", D::RUN_SUMMARY);
         let mut binds: Vec<Cell> = Vec::new();
         if let Some(token) = &self.0.page_token {
             let (time, id) = read_page_token(token)?;
