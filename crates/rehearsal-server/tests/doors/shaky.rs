@@ -174,6 +174,10 @@ impl Store for Shaky {
         self.inner.work(id).await
     }
 
+    async fn done_work(&self, session: &SessionId, kind: &str) -> Result<Option<Work>, StoreError> {
+        self.inner.done_work(session, kind).await
+    }
+
     async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError> {
         self.inner.put_run(run).await
     }
