@@ -42,7 +42,7 @@ impl Place {
     /// Opens the store to look at what it has. One that is not there has nothing, and is not made for that.
     pub(crate) async fn open_kept(&self) -> Result<StoreRef, String> {
         let text = self.text();
-        if !text.contains("://") && !Path::new(&text).exists() {
+        if !rehearsal_store::is_address(&text) && !Path::new(&text).exists() {
             return Err(format!(
                 "nothing is kept here yet: there is no `{text}`\n\nhint: `rehearse run PATH` keeps its runs there, \
                  `rehearse serve` its sessions; `--store` names another place"
@@ -56,7 +56,7 @@ impl Place {
     pub(crate) fn option(&self) -> String {
         match &self.store {
             None => String::new(),
-            Some(place) if place.contains("://") => " --store …".to_owned(),
+            Some(place) if rehearsal_store::is_address(place) => " --store …".to_owned(),
             Some(place) => format!(" --store {}", quoted(place)),
         }
     }

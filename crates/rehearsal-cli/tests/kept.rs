@@ -254,6 +254,18 @@ fn where_nothing_is_kept_it_is_said_how_to_change_that() {
 }
 
 #[test]
+fn a_misspelt_address_is_no_file() {
+    let folder = Folder::new(&[]);
+    for args in ["runs", "serve --port 0"] {
+        let ran = folder.run(&format!("{args} --store postgres:/ada:secret@host/db"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args}");
+        assert!(ran.stderr.contains("the store `postgres:…` cannot be used"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("postgres://user:password@host/database"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("secret") && !folder.path().join("postgres:").exists());
+    }
+}
+
+#[test]
 fn a_ledger_goes_out_and_comes_in_again() {
     let folder = kept();
     let id = sessions(&folder).pop().unwrap();

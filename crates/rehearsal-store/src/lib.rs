@@ -28,4 +28,4 @@ pub use record::{
     NewSession, NewWork, Page, Payload, RunQuery, RunRecord, SessionQuery, SessionRecord, SessionSource,
     SessionStatus, StoredEvent, Work, WorkOutcome, Write,
 };
-pub use store::{Store, StoreRef, open};
+pub use store::{Store, StoreRef, is_address, open};

@@ -133,9 +133,28 @@ pub async fn open(place: &str) -> Result<StoreRef, StoreError> {
     if place.starts_with("postgres://") || place.starts_with("postgresql://") {
         return Ok(Arc::new(Kept(Postgres::open(place).await?)));
     }
-    if place.is_empty() || place == ":memory:" || place.contains("://") {
-        let why = "a store is the path of a file, or an address that begins with postgres://".to_owned();
-        return Err(StoreError::Unavailable { place: format!("`{place}`"), why });
+    if place.is_empty() || place == ":memory:" || is_address(place) {
+        return Err(no_place(place));
     }
     Ok(Arc::new(Kept(Sqlite::open(Path::new(place), sqlite::Options::default()).await?)))
+}
+
+/// Whether the place of a store is meant as an address rather than as the path of a file, though it may be misspelt.
+pub fn is_address(place: &str) -> bool {
+    let scheme = place.split_once(':').map_or("", |(scheme, _)| scheme);
+    place.contains("://") || ["postgres", "postgresql"].iter().any(|ours| scheme.eq_ignore_ascii_case(ours))
+}
+
+/// Refuses what is neither a path nor an address that is known. An address may hold a password, so only what comes
+/// before it is shown.
+fn no_place(place: &str) -> StoreError {
+    let shown = match place.split_once(':') {
+        Some((scheme, _)) if is_address(place) => format!("`{scheme}:…`"),
+        _ => format!("`{place}`"),
+    };
+    let why =
+        "a store is the path of a file, or an address that begins with postgres:// (two slashes), such as \
+               postgres://user:password@host/database"
+            .to_owned();
+    StoreError::Unavailable { place: shown, why }
 }

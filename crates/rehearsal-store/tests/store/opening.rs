@@ -81,6 +81,12 @@ async fn what_is_no_store_is_refused() {
     for odd in ["", ":memory:", "mysql://host/db"] {
         assert!(refused(odd).await.contains("the path of a file"), "{odd}");
     }
+    for misspelt in
+        ["postgres:/ada:secret@host/db", "postgresql:ada:secret@host/db", "Postgres://ada:secret@host/db"]
+    {
+        let why = refused(misspelt).await;
+        assert!(why.contains("begins with postgres:// (two slashes)") && !why.contains("secret"), "{why}");
+    }
     let why = refused("postgres://ada:secret@127.0.0.1:1/db").await;
     assert!(why.contains("postgres://ada@127.0.0.1:1/db") && !why.contains("secret"), "{why}");
 }
