@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::server::conn::http1;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use rehearsal_core::Clock;
 use rehearsal_store::StoreRef;
@@ -118,8 +119,10 @@ impl Server {
         loop {
             tokio::select! {
                 () = &mut end => break,
-                accepted = accept(&listener, &room) => admit(accepted, &router, &graceful),
-                accepted = accept_on(grpc_listener.as_ref(), &room) => admit(accepted, &grpc_router, &graceful),
+                accepted = accept(&listener, &room) => admit(accepted, &router, &graceful, &desk),
+                accepted = accept_on(grpc_listener.as_ref(), &room) => {
+                    admit(accepted, &grpc_router, &graceful, &desk);
+                }
             }
         }
         drop((listener, grpc_listener));
@@ -170,7 +173,7 @@ async fn accept_on(listener: Option<&TcpListener>, room: &Arc<Semaphore>) -> Acc
     }
 }
 
-fn admit(accepted: Accepted, router: &Router, graceful: &GracefulShutdown) {
+fn admit(accepted: Accepted, router: &Router, graceful: &GracefulShutdown, desk: &Arc<Desk>) {
     let (stream, place) = match accepted {
         Ok(accepted) => accepted,
         Err(error) => {
@@ -182,6 +185,46 @@ fn admit(accepted: Accepted, router: &Router, graceful: &GracefulShutdown) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("a connection cannot be told to send at once: {error}");
     }
+    let (router, watcher, desk) = (router.clone(), graceful.watcher(), desk.clone());
+    tokio::spawn(async move {
+        let http1 = tokio::select! {
+            begun = tokio::time::timeout(HEADER_TIME, begins_as_http1(&stream)) => begun,
+            () = desk.closed() => return,
+        };
+        let ended = match http1 {
+            Ok(Ok(true)) => serve_http1(stream, router, watcher).await,
+            Ok(Ok(false)) => Box::pin(serve_any(stream, router, watcher)).await,
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("it said nothing".to_owned()),
+        };
+        if let Err(error) = ended {
+            tracing::debug!("a connection ended: {error}");
+        }
+        drop(place);
+    });
+}
+
+/// Waits for the first bytes, leaves them where they are, and says whether they can only be HTTP/1.
+///
+/// Most who wait do so over HTTP/1, each on a connection of its own. One that is known for it from the start needs half
+/// the memory of one that may yet turn out to be HTTP/2.
+async fn begins_as_http1(stream: &TcpStream) -> std::io::Result<bool> {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let mut first = [0; PREFACE.len()];
+    let count = stream.peek(&mut first).await?;
+    Ok(!PREFACE.starts_with(&first[..count]))
+}
+
+async fn serve_http1(stream: TcpStream, router: Router, watcher: Watcher) -> Result<(), String> {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(LARGEST_HEADERS as usize)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    watcher.watch(connection).await.map_err(|error| error.to_string())
+}
+
+async fn serve_any(stream: TcpStream, router: Router, watcher: Watcher) -> Result<(), String> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -194,13 +237,6 @@ fn admit(accepted: Accepted, router: &Router, graceful: &GracefulShutdown) {
         .keep_alive_interval(Duration::from_secs(30))
         .max_concurrent_streams(2048)
         .max_header_list_size(LARGEST_HEADERS);
-    let service = TowerToHyperService::new(router.clone());
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-    let connection = graceful.watch(connection);
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!("a connection ended: {error}");
-        }
-        drop(place);
-    });
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    watcher.watch(connection.into_owned()).await.map_err(|error| error.to_string())
 }
