@@ -5,6 +5,7 @@
 //! [`events_for_request`] and [`events_for_response`] say what else must have happened.
 
 mod base64;
+mod codec;
 mod convert;
 mod derive;
 mod json;
