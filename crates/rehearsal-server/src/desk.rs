@@ -202,12 +202,13 @@ impl Desk {
         loop {
             let after = events.last().map_or(0, |last: &Arc<rehearsal_core::Event>| last.seq);
             let page = self.store.events(session, after, PAGE).await?;
-            if page.is_empty() {
-                record.last_seq = after;
+            let is_last = page.len() < PAGE as usize;
+            events.extend(page.into_iter().map(|stored| stored.event));
+            if is_last {
                 break;
             }
-            events.extend(page.into_iter().map(|stored| stored.event));
         }
+        record.last_seq = events.last().map_or(0, |last| last.seq);
         // A run's session has another id in the store than on its ledger.
         let id = events.first().map_or(session, |first| &first.session).clone();
         let ledger = Ledger::from_events(id, events).map_err(|error| {

@@ -1,7 +1,9 @@
 //! Answers to cues.
 
 use bytes::Bytes;
-use rehearsal_core::{Content, Decision, Draft, EventBody, ModelResponse, Player, Role, SessionId, TurnId};
+use rehearsal_core::{
+    Content, Decision, Draft, EventBody, ModelRequest, ModelResponse, Player, Role, SessionId, TurnId,
+};
 use rehearsal_sim::person::{PersonPart, check_answer, check_model_answer};
 use rehearsal_store::{Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Payload, SessionSource};
 use serde::{Deserialize, Serialize};
@@ -141,13 +143,19 @@ impl Desk {
         payload: Bytes,
     ) -> Result<Answered, Problem> {
         let cue = self.found_cue(&CueId::new(turn.as_str())).await?;
+        if cue.session != *session {
+            return Err(Problem::not_found("turn", turn));
+        }
         refuse_closed(&cue)?;
         self.require_head(&cue).await?;
-        let standing = self.standing(session).await?;
-        let request = standing.ledger.request(turn).ok_or_else(|| Problem::not_found("turn", turn))?;
         let said = Content { role: Some(Role::Model), ..(*response.content).clone() };
-        check_model_answer(&request.setup, &json!({"content": said})).map_err(not_valid)?;
-        self.write_response(&cue, turn, response, payload, &Value::Null, None, None).await
+        let content = json!({"content": said});
+        let given = NewAnswer { answer: Value::Null, key: None, name: None };
+        self.write_response(&cue, turn, &given, |_, request| {
+            check_model_answer(&request.setup, &content).map_err(not_valid)?;
+            Ok((response.clone(), payload.clone()))
+        })
+        .await
     }
 
     /// The earlier decision of a turn, when this one repeats it byte for byte; nothing while there is none.
@@ -189,45 +197,45 @@ impl Desk {
 
     /// Answers for a model: the answer is an event, and whoever asked is told.
     async fn answer_turn(&self, cue: &Cue, turn: &TurnId, given: &NewAnswer) -> Result<Answered, Problem> {
-        let standing = self.standing(&cue.session).await?;
-        let request = standing.ledger.request(turn).ok_or_else(|| Problem::not_found("turn", turn))?;
-        let response = check_model_answer(&request.setup, &given.answer).map_err(not_valid)?;
-        if standing.record.source == SessionSource::Adksim {
-            let lost = grpc::unsendable(&response);
-            if !lost.is_empty() {
-                return Err(not_valid(lost));
+        self.write_response(cue, turn, given, |source, request| {
+            let response = check_model_answer(&request.setup, &given.answer).map_err(not_valid)?;
+            if source == SessionSource::Adksim {
+                let lost = grpc::unsendable(&response);
+                if !lost.is_empty() {
+                    return Err(not_valid(lost));
+                }
             }
-        }
-        let blob = Bytes::from(grpc::response_to_wire(&response));
-        let (key, name) = (given.key.clone(), given.name.as_deref());
-        self.write_response(cue, turn, &response, blob, &given.answer, key, name).await
+            let blob = Bytes::from(grpc::response_to_wire(&response));
+            Ok((response, blob))
+        })
+        .await
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of it is the answer, as two protocols bring it")]
+    /// Writes the response of a turn. `check` sees what was asked, on the ledger that is written to, and gives the
+    /// response with its bytes for the wire.
     async fn write_response(
         &self,
         cue: &Cue,
         turn: &TurnId,
-        response: &ModelResponse,
-        blob: Bytes,
-        answer: &Value,
-        key: Option<String>,
-        name: Option<&str>,
+        given: &NewAnswer,
+        check: impl Fn(SessionSource, &ModelRequest) -> Result<(ModelResponse, Bytes), Problem> + Sync,
     ) -> Result<Answered, Problem> {
         let event_id = fresh();
         self.change(&cue.session, |pen| {
+            let request = pen.ledger().request(turn).ok_or_else(|| Problem::not_found("turn", turn))?;
+            let (response, blob) = check(pen.record().source, &request)?;
             pen.require_active()?;
             let waited = pen.now().as_millisecond().saturating_sub(cue.opened_at);
             let decision = Decision {
                 by: Player::Person,
-                name: name.map(Into::into),
+                name: given.name.as_deref().map(Into::into),
                 micros: u64::try_from(waited).unwrap_or(0).saturating_mul(1000),
             };
-            respond(pen, turn, response, decision, &event_id, blob.clone())?;
+            respond(pen, turn, &response, decision, &event_id, blob)?;
             pen.cue(CueChange::Answer {
                 cue: cue.id.clone(),
-                answer: answer.clone(),
-                key: key.clone(),
+                answer: given.answer.clone(),
+                key: given.key.clone(),
                 event: Some(event_id.clone()),
             });
             Ok(())
