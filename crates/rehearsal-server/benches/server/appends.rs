@@ -33,7 +33,7 @@ pub(crate) async fn measure() {
         let writes = begin(&store, round).await;
         ours += append(&store, writes).await;
         drop(store);
-        // The other file has the same tables, rules and sessions; only the events are to come.
+        // The other file has the same tables, indexes and sessions; only the events are to come.
         drop(opened(&copy).await);
         let rows = rows(&kept);
         size = rows.iter().map(Vec::as_slice).map(bytes).sum::<usize>() / rows.len();
@@ -145,17 +145,19 @@ fn bytes(row: &[Cell]) -> usize {
     row.iter().map(size).sum()
 }
 
-/// Inserts the rows with one connection and nothing around it.
+/// Inserts the rows with one connection and nothing around it: no trigger and no foreign key is checked.
 fn insert(kept: &Path, copy: &Path, rows: &[Vec<Cell>]) -> Duration {
     let mut connection = Connection::open(copy).expect("the file can be opened");
     connection
         .execute_batch(&format!(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ATTACH '{}' AS kept; \
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; \
+             PRAGMA foreign_keys = OFF; ATTACH '{}' AS kept; \
              INSERT INTO main.sessions SELECT * FROM kept.sessions; \
              INSERT INTO main.events SELECT * FROM kept.events WHERE seq = 1; DETACH kept;",
             kept.display()
         ))
         .expect("the sessions can be copied");
+    drop_triggers(&connection).expect("the triggers can be dropped");
     let began = now();
     for group in rows.chunks(WRITERS) {
         let transaction = connection.transaction().expect("a transaction can begin");
@@ -173,4 +175,10 @@ fn insert(kept: &Path, copy: &Path, rows: &[Vec<Cell>]) -> Duration {
         transaction.commit().expect("the disk takes it");
     }
     began.elapsed()
+}
+
+fn drop_triggers(connection: &Connection) -> rusqlite::Result<()> {
+    let mut select = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'")?;
+    let names = select.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    names.iter().try_for_each(|name| connection.execute_batch(&format!("DROP TRIGGER {name}")))
 }

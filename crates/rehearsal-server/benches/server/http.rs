@@ -1,11 +1,12 @@
 //! The HTTP API: turns taken in, and agents that wait by long poll.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::asked::{self, ANSWER, id};
 use crate::figures::{now, per_second};
@@ -41,8 +42,8 @@ async fn submit() {
         let (client, body, url) = (client.clone(), body.clone(), server.url.clone());
         tokio::spawn(async move {
             for turn in 0..TURNS {
-                let turn = id(&format!("turn-{asker}"), turn);
-                put_turn(&client, &url, &id("asker", asker), &turn, body.clone()).await?;
+                let (session, turn) = (id("asker", asker), id(&format!("turn-{asker}"), turn));
+                put_turn(&client, &format!("{url}/v1/sessions/{session}/turns/{turn}"), body.clone()).await?;
             }
             Ok::<_, String>(())
         })
@@ -65,8 +66,8 @@ async fn create(client: &Client, url: &str, session: &str) -> Result<(), String>
     expect(sent, StatusCode::CREATED)
 }
 
-async fn put_turn(client: &Client, url: &str, session: &str, turn: &str, body: String) -> Result<(), String> {
-    let call = client.put(format!("{url}/v1/sessions/{session}/turns/{turn}"));
+async fn put_turn(client: &Client, turn: &str, body: String) -> Result<(), String> {
+    let call = client.put(turn);
     let sent = call.header("content-type", "application/json").body(body).send().await;
     expect(sent, StatusCode::CREATED)
 }
@@ -102,10 +103,11 @@ async fn wait() -> Result<(), String> {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let before = server.process.memory();
     let (tell, mut arrivals) = mpsc::unbounded_channel();
-    let agents = client();
+    let client_of_agents = client();
+    let mut agents = JoinSet::new();
     for (number, (session, turn)) in turns.iter().enumerate() {
-        let url = format!("{}/v1/sessions/{session}/turns/{turn}/response?wait=60", server.url);
-        tokio::spawn(long_poll(agents.clone(), url, number, tell.clone()));
+        let url = format!("{}/v1/sessions/{session}/turns", server.url);
+        agents.spawn(play(client_of_agents.clone(), url, turn.clone(), number, tell.clone()));
     }
     drop(tell);
     let person = client();
@@ -116,6 +118,8 @@ async fn wait() -> Result<(), String> {
         answer(&person, &server.url, &turns[number].1).await
     })
     .await?;
+    all_wait(&person, &server.url).await?;
+    drop(agents);
     println!("long polls: {CLIENTS} agents wait over HTTP, each on its own connection; answers over HTTP");
     println!("  answer to agent, one by one   {}   (aim: p99 under 20 ms)", delays.single);
     println!("  answer to agent, {BURST} at once   {}", delays.burst);
@@ -133,7 +137,7 @@ async fn prepare(url: &str, turns: &[(String, String)]) -> Result<(), String> {
             let (client, body) = (&client, body.clone());
             async move {
                 create(client, url, session).await?;
-                put_turn(client, url, session, turn, body).await
+                put_turn(client, &format!("{url}/v1/sessions/{session}/turns/{turn}"), body).await
             }
         })
         .buffer_unordered(WARM)
@@ -151,17 +155,32 @@ async fn warm_up(url: &str, turns: &[(String, String)]) -> Result<(), String> {
     stream::iter(turns).map(ask).buffer_unordered(WARM).try_collect::<()>().await
 }
 
-async fn long_poll(client: Client, url: String, number: usize, tell: mpsc::UnboundedSender<Arrival>) {
+/// An agent: it waits for the answer to its turn, then asks again and waits for an answer that nobody gives.
+async fn play(
+    client: Client,
+    url: String,
+    turn: String,
+    number: usize,
+    tell: mpsc::UnboundedSender<Arrival>,
+) {
+    let (answer, at) = long_poll(&client, &format!("{url}/{turn}")).await;
+    assert_eq!(answer["response"]["content"]["parts"][0]["text"], ANSWER);
+    tell.send((number, at)).ok();
+    let next = format!("{url}/{}", id("next", number));
+    put_turn(&client, &next, asked::body().to_string()).await.expect("an agent can ask again");
+    long_poll(&client, &next).await;
+}
+
+async fn long_poll(client: &Client, turn: &str) -> (Value, Instant) {
+    let url = format!("{turn}/response?wait=60");
     loop {
         let reply = client.get(&url).send().await.expect("the server answers");
         match reply.status() {
             StatusCode::NO_CONTENT => {}
             StatusCode::OK => {
-                let answer: Value = reply.json().await.expect("the answer is JSON");
+                let answer = reply.bytes().await.expect("the answer arrives whole");
                 let at = now();
-                assert_eq!(answer["response"]["content"]["parts"][0]["text"], ANSWER);
-                tell.send((number, at)).ok();
-                return;
+                return (serde_json::from_slice(&answer).expect("the answer is JSON"), at);
             }
             other => panic!("{url} gave {other}"),
         }

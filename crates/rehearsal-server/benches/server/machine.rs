@@ -20,6 +20,10 @@ pub(crate) fn print() {
     println!(
         "machine: {cores} cores ({model}), shared by the server and its callers; a flush takes {flush:.2} ms"
     );
+    // Whatever else runs takes its share of the cores, and shows in every time below.
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("unknown");
+    println!("load of the last minute: {load}");
 }
 
 /// The middle of the times the disk takes to keep a page.

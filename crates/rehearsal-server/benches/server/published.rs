@@ -56,12 +56,14 @@ async fn series(python: &std::ffi::OsStr, clients: usize, askers: usize) -> Resu
     warm_up(&address, &turns).await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let before = process.memory();
-    let mut arrivals = wait(&address, &turns).await?;
+    let mut agents = wait(&address, &turns).await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let each = (process.memory() - before) / f64::from(u32::try_from(clients).unwrap_or(1));
     let person = connect(&address).await?;
     let delays =
-        answer_all(&mut arrivals, ASKING, async |number| decide(&person, &turns[number]).await).await?;
+        answer_all(&mut agents.arrivals, ASKING, async |number| decide(&person, &turns[number]).await)
+            .await?;
+    drop(agents);
     println!(
         "published server: {clients} agents wait over gRPC, each on its own connection; answers by SubmitDecision"
     );

@@ -28,7 +28,8 @@ pub(crate) struct Delays {
     pub(crate) burst: Spread,
 }
 
-/// Answers every agent: the first six tenths one after the other, the others in bursts.
+/// Answers every agent once: the first six tenths one after the other, the others in bursts. An agent that was answered
+/// waits again, so their number stays the same.
 pub(crate) async fn answer_all(
     arrivals: &mut mpsc::UnboundedReceiver<Arrival>,
     clients: usize,
@@ -40,7 +41,11 @@ pub(crate) async fn answer_all(
         tokio::time::sleep(PAUSE).await;
         let sent = now();
         answer(client).await?;
-        single.push(arrived(arrivals).await?.1 - sent);
+        let (number, at) = arrived(arrivals).await?;
+        if number != client {
+            return Err(format!("the answer for agent {client} arrived at {number}"));
+        }
+        single.push(at - sent);
     }
     let mut burst = Vec::with_capacity(clients - singles);
     let all: Vec<usize> = (singles..clients).collect();
