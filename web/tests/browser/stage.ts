@@ -114,10 +114,10 @@ export class Stage {
   /** Starts the server: on any port at first, and on the same one ever after. */
   async serve(): Promise<void> {
     const server = this.run(["serve", "--port", String(this.port)]);
-    const [, port, token] = await server.says(/listens on http:\/\/127\.0\.0\.1:(\d+)\/\?token=(\S+)/);
+    const [, port] = await server.says(/listens on http:\/\/127\.0\.0\.1:(\d+)(?=[/\s])/);
     this.server = server;
     this.port = Number(port);
-    this.token = token ?? "";
+    this.token = (await readFile(this.path(".rehearsal/token"), "utf8")).trim();
   }
 
   /** Ends the server as a crash would. */
