@@ -148,10 +148,7 @@ fn report(dist: &Path) -> Option<PathBuf> {
 fn listing(files: &[(String, PathBuf)], report: Option<&PathBuf>, out: &Path) -> String {
     let packed = out.join("packed");
     fs::create_dir_all(&packed).expect("the output folder can be written to");
-    let mut text = format!(
-        "pub(super) const IS_BUILT: bool = {};\npub(super) static ASSETS: &[Asset] = &[\n",
-        report.is_some()
-    );
+    let mut text = "pub(super) static ASSETS: &[Asset] = &[\n".to_owned();
     for (number, (path, file)) in files.iter().enumerate() {
         let bytes = fs::read(file).expect("it was just built");
         let small = gzip(&bytes);

@@ -1,7 +1,7 @@
 //! The page: what `web/` builds to, embedded.
 //!
 //! The build script runs npm when Node.js is there and the sources changed. Where it is not, or building fails, the
-//! page says what to install instead, and [`IS_BUILT`] is false.
+//! page says what to install instead, and [`is_built`] says no.
 //!
 //! ```
 //! let page = rehearsal_web::index();
@@ -38,7 +38,9 @@ mod built {
 }
 
 /// Whether the page was built; otherwise there is one that says what to install.
-pub const IS_BUILT: bool = built::IS_BUILT;
+pub fn is_built() -> bool {
+    built::REPORT.is_some()
+}
 
 /// The page itself.
 ///
