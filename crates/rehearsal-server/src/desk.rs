@@ -40,7 +40,7 @@ pub(crate) use pen::Pen;
 pub(crate) use view::moment;
 
 /// How many ledgers are kept in memory, of sessions that were written to last.
-const KEPT_LEDGERS: usize = 512;
+const KEPT_LEDGERS: usize = 128;
 /// A ledger with more events than this is read again when it is needed, rather than kept.
 const KEPT_EVENTS: usize = 4096;
 /// So is one whose events are longer than this as text.

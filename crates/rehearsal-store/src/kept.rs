@@ -7,10 +7,10 @@ use tokio::sync::broadcast;
 
 use crate::db::Engine;
 use crate::ops::{
-    AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, FindAnswered, FindCue,
-    FindCues, FindDoneWork, FindEvent, FindEvents, FindHosts, FindOld, FindOpenRuns, FindRun, FindRuns,
-    FindSession, FindSessions, FindTurn, FindUpload, FindWork, FinishWork, HasWork, InterruptRuns, PutChunk,
-    PutHost, PutRun, Ready, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun, WriteSession,
+    AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, FindAnswer, FindAnswered,
+    FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindHosts, FindOld, FindOpenRuns, FindRun,
+    FindRuns, FindSession, FindSessions, FindTurn, FindUpload, FindWork, FinishWork, HasWork, InterruptRuns,
+    PutChunk, PutHost, PutRun, Ready, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun, WriteSession,
 };
 use crate::{
     Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
@@ -58,6 +58,14 @@ impl<E: Engine> Store for Kept<E> {
         turn: &TurnId,
     ) -> Result<(Option<StoredEvent>, Option<StoredEvent>), StoreError> {
         self.0.look(FindTurn { session: session.clone(), turn: turn.clone() }).await
+    }
+
+    async fn answer(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<(bool, Option<StoredEvent>), StoreError> {
+        self.0.look(FindAnswer(FindTurn { session: session.clone(), turn: turn.clone() })).await
     }
 
     async fn cue(&self, id: &CueId) -> Result<Option<Cue>, StoreError> {

@@ -10,7 +10,7 @@ mod upload;
 mod write;
 
 pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, TouchCues};
-pub(crate) use event::{FindEvent, FindEvents, FindTurn};
+pub(crate) use event::{FindAnswer, FindEvent, FindEvents, FindTurn};
 pub(crate) use gc::{FindOld, RemoveOld};
 pub(crate) use host::{
     DeleteHost, FindDoneWork, FindHosts, FindOpenRuns, FindWork, FinishWork, HasWork, PutHost, TakeWork,

@@ -57,6 +57,13 @@ pub trait Store: Send + Sync + fmt::Debug {
         turn: &TurnId,
     ) -> Result<(Option<StoredEvent>, Option<StoredEvent>), StoreError>;
 
+    /// Whether a turn was asked, and its response.
+    async fn answer(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<(bool, Option<StoredEvent>), StoreError>;
+
     /// One cue.
     async fn cue(&self, id: &CueId) -> Result<Option<Cue>, StoreError>;
 

@@ -284,8 +284,8 @@ impl Desk {
         tokio::pin!(deadline);
         let mut waiter = None;
         loop {
-            let (request, response) = self.store.turn(session, &turn).await?;
-            if request.is_none() {
+            let (is_known, response) = self.store.answer(session, &turn).await?;
+            if !is_known {
                 self.record(session).await?;
                 return Err(Problem::not_found("turn", &turn));
             }

@@ -116,6 +116,14 @@ impl Store for Shaky {
         self.inner.turn(session, turn).await
     }
 
+    async fn answer(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<(bool, Option<StoredEvent>), StoreError> {
+        self.inner.answer(session, turn).await
+    }
+
     async fn cue(&self, id: &CueId) -> Result<Option<Cue>, StoreError> {
         if self.blind.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
             return Err(locked());

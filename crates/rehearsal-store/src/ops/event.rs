@@ -13,6 +13,11 @@ const ONE: &str = "SELECT event_id, timestamp, payload_type, event, proto_blob F
 const OF_TURN: &str = "SELECT kind, event_id, timestamp, payload_type, event, proto_blob FROM events \
     WHERE session_id = $1 AND turn_id = $2 AND kind IN ('model_request', 'model_response')";
 
+const ANSWER: &str = "SELECT event_id, timestamp, payload_type, event, proto_blob FROM events \
+    WHERE session_id = $1 AND turn_id = $2 AND kind = 'model_response'";
+const ASKED: &str =
+    "SELECT seq FROM events WHERE session_id = $1 AND turn_id = $2 AND kind = 'model_request'";
+
 #[derive(Debug)]
 pub(crate) struct FindEvents {
     pub(crate) session: SessionId,
@@ -66,6 +71,27 @@ impl Op for FindTurn {
             }
         }
         Ok((request, response))
+    }
+}
+
+/// Whether a turn was asked, and its response. Those who wait ask this again and again, so the request, which is large,
+/// is not read for it.
+#[derive(Debug)]
+pub(crate) struct FindAnswer(pub(crate) FindTurn);
+
+impl Op for FindAnswer {
+    type Output = (bool, Option<StoredEvent>);
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let FindTurn { session, turn } = &self.0;
+        if turn.as_str().is_empty() {
+            return Ok((false, None));
+        }
+        let binds = [session.as_str().into(), turn.as_str().into()];
+        if let Some(row) = first(db, ANSWER, &binds).await? {
+            return Ok((true, Some(read(row)?)));
+        }
+        Ok((first(db, ASKED, &binds).await?.is_some(), None))
     }
 }
 
