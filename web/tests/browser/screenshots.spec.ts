@@ -8,9 +8,8 @@ import { twoRuns } from "./suite";
 
 /** Pictures for the guides, made when somebody wants them anew; otherwise only to be looked at. */
 const HERE = dirname(fileURLToPath(import.meta.url));
-const FOLDER = process.env.UPDATE_SCREENSHOTS
-  ? resolve(HERE, "../../../docs/guides/images")
-  : resolve(HERE, "../../test-results/screenshots");
+const LOOKED_AT = resolve(HERE, "../../test-results/screenshots");
+const GUIDES = process.env.UPDATE_SCREENSHOTS ? resolve(HERE, "../../../docs/guides/images") : LOOKED_AT;
 
 const test = alone(true);
 
@@ -38,10 +37,13 @@ const LOOKS: Look[] = [
 for (const { end, open } of LOOKS) {
   test(`pictures${end}`, async ({ page: first, newcomer, stage }) => {
     test.slow();
-    await mkdir(FOLDER, { recursive: true });
+    await mkdir(LOOKED_AT, { recursive: true });
+    await mkdir(GUIDES, { recursive: true });
     const page = await open(first, newcomer);
-    const shot = (name: string) =>
-      page.screenshot({ path: join(FOLDER, `${name}${end}.png`), animations: "disabled" });
+    const take = (folder: string, name: string) =>
+      page.screenshot({ path: join(folder, `${name}${end}.png`), animations: "disabled" });
+    const shot = (name: string) => take(GUIDES, name);
+    const look = (name: string) => take(LOOKED_AT, name);
 
     await start(page, "poet", "A rhyme on heron, please");
     await respond(page, "Who stands on one leg by the barren\n\ngrey water? Nobody but the *heron*.");
@@ -83,10 +85,10 @@ for (const { end, open } of LOOKS) {
     await fill(await pick(page, "record"), { text: "A long form", whole: "seven" });
     await execute(page);
     await expect(decide(page).locator("[aria-invalid='true']").first()).toBeFocused();
-    await shot("form");
+    await look("form");
     await decide(page).getByRole("button", { name: "What the model sees" }).click();
     await expect(page.getByRole("dialog")).toBeVisible();
-    await shot("model-sees");
+    await look("model-sees");
 
     const { before, after } = await twoRuns(stage);
     await page.goto(`${stage.url}/runs`);
@@ -96,17 +98,17 @@ for (const { end, open } of LOOKS) {
     await page.goto(`${stage.url}/runs/${after}`);
     await page.getByRole("link", { name: "Says how many" }).click();
     await expect(page.getByText("We have none.").first()).toBeVisible();
-    await shot("case");
+    await look("case");
     await page.goto(`${stage.url}/runs/compare?a=${before}&b=${after}`);
     await expect(page.getByRole("region", { name: "Newly not passing" })).toBeVisible();
-    await shot("compare");
+    await look("compare");
   });
 }
 
 alone(false)("pictures of an empty page", async ({ page }) => {
-  await mkdir(FOLDER, { recursive: true });
+  await mkdir(LOOKED_AT, { recursive: true });
   await expect(page.getByRole("heading", { name: "Connect an agent" })).toBeVisible();
-  await page.screenshot({ path: join(FOLDER, "empty.png") });
+  await page.screenshot({ path: join(LOOKED_AT, "empty.png") });
   await page.setViewportSize({ width: 390, height: 844 });
-  await page.screenshot({ path: join(FOLDER, "empty-phone.png") });
+  await page.screenshot({ path: join(LOOKED_AT, "empty-phone.png") });
 });

@@ -50,7 +50,7 @@ export function PastSessions() {
             id={search}
             type="search"
             className="short"
-            placeholder="Search agent or description"
+            placeholder="Search"
             value={text}
             onChange={(event) => setText(event.target.value)}
           />

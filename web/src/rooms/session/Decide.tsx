@@ -1,10 +1,12 @@
 import { useEffect, useRef, useState } from "react";
 import { type Cue, call, inWords, type Session } from "../../api/client";
 import { queries, useCue, useSessionCues } from "../../api/queries";
+import { Dialog } from "../../ui/Dialog";
 import { Icon } from "../../ui/Icon";
 import { Notice, ProblemNotice } from "../../ui/Notice";
 import { Since } from "../../ui/time";
-import { ModelDecision } from "./ModelDecision";
+import { ModelDecision, requestOf } from "./ModelDecision";
+import { RequestView } from "./RequestDialog";
 import { ToolDecision } from "./ToolDecision";
 import { UserDecision } from "./UserDecision";
 
@@ -37,6 +39,7 @@ export function Decide({ session }: { session: Session }) {
       <header>
         <h2 id="decide-heading">Decide</h2>
         {waiting.length > 1 && <span className="badge">{waiting.length - 1} more after this</span>}
+        {asked && cue.data?.kind === "model" && <WhatItSees cue={cue.data} />}
       </header>
       <div aria-live="polite" className="stack tight">
         {showsElsewhere && (
@@ -65,6 +68,24 @@ export function Decide({ session }: { session: Session }) {
         </>
       )}
     </section>
+  );
+}
+
+/** Everything that the model is given for the decision. */
+function WhatItSees({ cue }: { cue: Cue }) {
+  const [looks, setLooks] = useState(false);
+  return (
+    <>
+      <button type="button" className="button small" onClick={() => setLooks(true)}>
+        <Icon name="model" />
+        What the model sees
+      </button>
+      {looks && (
+        <Dialog title="What the model sees" onClose={() => setLooks(false)}>
+          <RequestView request={requestOf(cue)} />
+        </Dialog>
+      )}
+    </>
   );
 }
 
@@ -112,8 +133,8 @@ function Abandoned({ cue }: { cue: Cue }) {
   return (
     <Notice tone="warn">
       <p>
-        Nobody has asked for this answer since <Since at={cue.seen_at} />: the agent's process may be gone.
-        You can still answer, for when it comes back, or put the cue away.
+        Nobody has asked for this answer for <Since at={cue.seen_at} />: the agent's process may be gone. You
+        can still answer, for when it comes back, or put the cue away.
       </p>
       {error !== null && <p>{inWords(error)}</p>}
       <button type="button" className="button small" onClick={() => void dismiss()}>

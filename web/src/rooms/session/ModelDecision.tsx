@@ -1,12 +1,11 @@
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import type { Cue, Json, JsonObject } from "../../api/client";
-import { Dialog } from "../../ui/Dialog";
 import { Icon } from "../../ui/Icon";
 import { useAnswer } from "./answering";
 import { CallComposer } from "./CallComposer";
 import { useDraft } from "./draft";
 import { FinalComposer } from "./FinalComposer";
-import { type ModelRequest, RequestView } from "./RequestDialog";
+import type { ModelRequest } from "./RequestDialog";
 
 /** A call that is ready to be sent. */
 export interface PreparedCall {
@@ -43,21 +42,9 @@ export function ModelDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   });
   const send = (body: JsonObject) => answer.mutate(body);
   const noTools = request.tools.length === 0;
-  const [looks, setLooks] = useState(false);
   const mode = noTools ? "final" : draft.mode;
   return (
     <div className="stack">
-      <div className="buttons">
-        <button type="button" className="button small" onClick={() => setLooks(true)}>
-          <Icon name="model" />
-          What the model sees
-        </button>
-      </div>
-      {looks && (
-        <Dialog title="What the model sees" onClose={() => setLooks(false)}>
-          <RequestView request={request} />
-        </Dialog>
-      )}
       <fieldset className="segments wide">
         <legend className="visually-hidden">What does the agent do next?</legend>
         <button
@@ -104,7 +91,7 @@ export function ModelDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   );
 }
 
-function requestOf(cue: Cue): ModelRequest {
+export function requestOf(cue: Cue): ModelRequest {
   const prompt = (cue.prompt ?? {}) as { request?: ModelRequest };
   return { ...prompt.request, contents: prompt.request?.contents ?? [], tools: prompt.request?.tools ?? [] };
 }
