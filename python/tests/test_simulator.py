@@ -689,8 +689,9 @@ def test_a_stopped_host_leaves_no_session_stuck(server: Server, person: Person) 
             assert (await person.call("GET", "/v1/cues", session=session))["cues"] == []
             shown: Json = await person.call("GET", f"/v1/sessions/{session}")
             assert shown["waiting_calls"] == []
-            # Another message is taken.
-            await person.call("POST", f"/v1/sessions/{session}/query", {"text": "again"})
+            # No message is taken for a host that is not there; nothing else stands in its way.
+            with pytest.raises(AssertionError, match="host_offline"):
+                await person.call("POST", f"/v1/sessions/{session}/query", {"text": "again"})
 
     asyncio.run(main())
 
@@ -699,21 +700,22 @@ def test_a_stopped_host_leaves_no_session_stuck(server: Server, person: Person) 
 async def restarting(
     server: Server, person: Person, agent: Agent
 ) -> AsyncGenerator[Callable[[], Awaitable[None]], None]:
-    """Runs a simulator that can be stopped and started anew, with nothing in its memory."""
+    """Runs a simulator that can be stopped and started anew: another host, with nothing in its memory."""
     config = SimulatedAgentConfig(agent.name, agent, "x.evalset.json")
-    simulator = AgentSimulator([config], server=server.url, token=server.token)
-    running: list[asyncio.Task[None]] = []
+    running: list[tuple[AgentSimulator, asyncio.Task[None]]] = []
 
     async def online() -> bool:
         return any(known["online"] for known in (await person.call("GET", "/v1/agents"))["agents"])
 
     async def begin() -> None:
-        running.append(asyncio.create_task(simulator.run_async()))
+        simulator = AgentSimulator([config], server=server.url, token=server.token)
+        running.append((simulator, asyncio.create_task(simulator.run_async())))
         await eventually(online, "agent online")
 
     async def end() -> None:
+        simulator, task = running.pop()
         simulator.stop()
-        await asyncio.wait_for(running.pop(), 30)
+        await asyncio.wait_for(task, 30)
 
     async def again() -> None:
         await end()

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::Desk;
-use super::hosts::is_alive;
 use super::view::moment;
 use crate::ids::fresh;
 use crate::problem::{Class, Problem};
@@ -101,32 +100,29 @@ impl Desk {
         }
     }
 
-    /// Gives the host that plays a session the work of exporting it; tells which host that is.
+    /// Gives the host that plays a session the work of exporting it, or another that runs the same agent when that one is
+    /// gone; tells which.
     async fn ask_for_export(&self, session: &SessionId, id: &str) -> Result<String, Problem> {
-        let hosts = self.store.hosts().await?;
-        let now = self.now_ms();
-        let alive = |id: &str| hosts.iter().any(|host| host.id == id && is_alive(host, now));
+        let record = self.record(session).await?;
+        let players = self.players_of(record.agent.as_deref().unwrap_or_default()).await?;
+        let ready = || players.iter().filter(|player| player.online);
         let mut host = String::new();
         self.change(session, |pen| {
             let by_hand = format!("`rehearse export {session} --evalset FILE`");
-            let Some(found) = pen.record().meta.get("host").and_then(Value::as_str) else {
+            let Some(own) = pen.record().meta.get("host").and_then(Value::as_str) else {
                 let detail =
                     format!("no host plays this session, so no file is known for it; write one with {by_hand}");
                 return Err(Problem::conflict("no_host", detail));
             };
-            if !alive(found) {
+            let Some(found) = ready().find(|player| player.host == own).or_else(|| ready().next()) else {
                 let detail = format!(
                     "the host that plays this session is not there; start it again, or write a file with {by_hand}"
                 );
                 return Err(Problem::conflict("host_offline", detail));
-            }
-            found.clone_into(&mut host);
-            pen.work(NewWork {
-                id: id.to_owned(),
-                host: host.clone(),
-                kind: EXPORT.to_owned(),
-                payload: json!({}),
-            });
+            };
+            host.clone_from(&found.host);
+            let payload = json!({});
+            pen.work(NewWork { id: id.to_owned(), host: host.clone(), kind: EXPORT.to_owned(), payload });
             Ok(())
         })
         .await?;

@@ -280,14 +280,14 @@ pub(super) fn cancel_work(host: &str, call: &CallId) -> NewWork {
 /// A host that is to play is not there.
 pub(super) fn host_offline(agent: &str) -> Problem {
     let detail = format!(
-        "the host that plays agent `{agent}` in this session is not there, and no message is taken for it; start it \
-         again, or make a new session when another host runs the agent"
+        "no host that plays agent `{agent}` is there, and no message is taken for it; start it again, and it goes on \
+         where this one stopped"
     );
     Problem::conflict("host_offline", detail)
 }
 
 /// Whether a host is there.
-pub(super) fn is_alive(host: &Host, now: i64) -> bool {
+fn is_alive(host: &Host, now: i64) -> bool {
     now.saturating_sub(host.seen_at) < ALIVE_MS
 }
 

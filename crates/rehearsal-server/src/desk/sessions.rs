@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::hosts::{Player, cancel_work, host_offline};
+use super::hosts::{cancel_work, host_offline};
 use super::pen::{run_path, user_messages};
 use super::query::QueryRequest;
 use super::state::state_from_flat;
@@ -205,10 +205,8 @@ impl Desk {
             let player = match meta.get("host").and_then(Value::as_str) {
                 None => players.first(),
                 Some(own) => {
-                    let begun = user_messages(pen.ledger()) > 0;
-                    // What a host knows of a conversation no other knows; before it begins, any will do.
-                    let can = |player: &&Player| player.online && (player.host == own || !begun);
-                    let ready = || players.iter().filter(can);
+                    // A host that was started again has another id; it takes the conversation up from the ledger.
+                    let ready = || players.iter().filter(|player| player.online);
                     let chosen = ready().find(|player| player.host == own).or_else(|| ready().next());
                     let chosen = chosen.ok_or_else(|| host_offline(agent))?;
                     if chosen.host != own {
