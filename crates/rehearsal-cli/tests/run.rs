@@ -650,9 +650,13 @@ fn a_run_that_cannot_be_kept_does_not_begin() {
 
 #[test]
 fn a_run_that_was_not_kept_whole_is_no_pass() {
-    // The store takes no agent whose name is longer than 100 characters.
-    let long = GREETS.replace("{instructions", &format!("{{name: {}, instructions", "x".repeat(101)));
-    let folder = Folder::new(&[("a.scenario.yaml", &long)]);
+    // The store takes nothing that is nested deeper than 100 levels.
+    let deep = "setup: {mocks: [{method: dig, responseFn: '() => Array(105).fill().reduce((inner) => [inner], 1)'}]}";
+    let digs = GREETS
+        .replace("{instructions", "{tools: [{name: dig}], instructions")
+        .replace("script: [", "script: [{call: dig}, ")
+        .replace("run:", &format!("{deep}\nrun:"));
+    let folder = Folder::new(&[("a.scenario.yaml", &digs)]);
     let ran = folder.run("run .");
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("error: what this run came to is not kept whole: "), "{}", ran.stderr);

@@ -40,8 +40,45 @@ fn read_page_token(token: &str) -> Result<(i64, &str), crate::StoreError> {
     })
 }
 
-/// JSON as it is kept.
+/// How deep JSON may be nested. Readers give up at 128 levels, and what is kept must be readable wherever it is shown.
+const DEEPEST: usize = 100;
+
+/// JSON as it is kept: such that it can be read again.
 fn json(value: &impl serde::Serialize) -> Result<String, crate::StoreError> {
-    serde_json::to_string(value)
-        .map_err(|error| crate::StoreError::Refused(format!("it cannot be written as JSON: {error}")))
+    let text = serde_json::to_string(value)
+        .map_err(|error| crate::StoreError::Refused(format!("it cannot be written as JSON: {error}")))?;
+    if depth(&text) > DEEPEST {
+        return Err(crate::StoreError::Refused(format!(
+            "it is nested deeper than {DEEPEST} levels and could not be read again; make it flatter, or send the \
+             inner part as a text"
+        )));
+    }
+    Ok(text)
+}
+
+/// How deep JSON is nested.
+fn depth(text: &str) -> usize {
+    let (mut now, mut deepest): (usize, usize) = (0, 0);
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        if in_text {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_text = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_text = true,
+            b'{' | b'[' => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b'}' | b']' => now -= 1,
+            _ => {}
+        }
+    }
+    deepest
 }

@@ -407,3 +407,20 @@ async fn the_turns_of_an_agent_with_a_model_of_its_own_are_only_recorded() {
     stage.observe(&session, answer(&theirs)).await.refused(409, "not_recorded");
     stage.answer(&theirs, json!({"text": "hey"})).await.is(200);
 }
+
+#[tokio::test]
+async fn an_answer_that_could_not_be_read_again_is_refused() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let turn = stage.ask(&session, asks("clerk", "hi")).await;
+    let before = stage.kinds(&session).await;
+    for levels in [95, 105, 115] {
+        let deep = (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        let answer = json!({"calls": [{"tool": "add", "args": {"a": 1, "b": 2, "deep": deep}}]});
+        let problem = stage.answer(&turn, answer).await.refused(409, "refused");
+        assert!(problem["detail"].as_str().unwrap().contains("100 levels"), "{problem}");
+    }
+    assert_eq!(stage.kinds(&session).await, before);
+    stage.answer(&turn, json!({"text": "hello"})).await.is(200);
+    stage.get(&format!("/v1/sessions/{session}/ledger")).await.is(200);
+}

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rehearsal_core::TurnId;
-use rehearsal_store::{Payload, SessionSource, SessionStatus, StoreError, Write};
+use rehearsal_core::{EventBody, TurnId};
+use rehearsal_store::{
+    CueChange, CueId, NewCue, NewWork, Payload, SessionSource, SessionStatus, StoreError, Write,
+};
+use serde_json::json;
 
 use crate::support::*;
 
@@ -230,5 +233,37 @@ behaviours! {
         ] {
             assert!(home.raw(&broken).is_err(), "{broken}");
         }
+    }
+
+    async fn what_could_not_be_read_again_is_refused(home: &Home) {
+        let session = home.session().await;
+        let nested = |levels: usize| (0..levels).fold(json!("]]\\\"[["), |inner, _| json!([inner]));
+        let noted = |levels: usize| EventBody::Note { name: "deep".into(), data: nested(levels) };
+        // An event adds two levels of its own.
+        home.append(&session, noted(98), None).await.unwrap();
+        assert_refused(home.append(&session, noted(99), None).await, "nested deeper than 100 levels");
+        let change = async |with: &dyn Fn(&mut Write)| {
+            let mut write = Write::new(session.clone(), NOW, 0);
+            with(&mut write);
+            home.store.write(write).await
+        };
+        let cue_id = CueId::new(id());
+        let prompt = |levels: usize| CueChange::Open(NewCue { prompt: nested(levels), ..cue(&cue_id) });
+        assert_refused(change(&|write| write.cues = vec![prompt(101)]).await, "nested deeper");
+        change(&|write| write.cues = vec![prompt(100)]).await.unwrap();
+        let answer = |levels: usize| CueChange::Answer {
+            cue: cue_id.clone(), answer: nested(levels), key: None, event: None,
+        };
+        assert_refused(change(&|write| write.cues = vec![answer(101)]).await, "nested deeper");
+        change(&|write| write.cues = vec![answer(100)]).await.unwrap();
+        let work = |levels: usize| NewWork {
+            id: id(), host: "h".to_owned(), kind: "run".to_owned(), payload: nested(levels),
+        };
+        assert_refused(change(&|write| write.work = vec![work(101)]).await, "nested deeper");
+        change(&|write| write.work = vec![work(100)]).await.unwrap();
+
+        assert_eq!(home.store.events(&session, 2, 9).await.unwrap().len(), 1);
+        assert_eq!(home.store.cue(&cue_id).await.unwrap().unwrap().answer, Some(nested(100)));
+        assert_eq!(home.store.take_work("h").await.unwrap().unwrap().payload, nested(100));
     }
 }
