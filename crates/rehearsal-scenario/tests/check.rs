@@ -596,3 +596,19 @@ judgment: {strategy: all_pass}
         help: remove one of them"#]],
     );
 }
+
+#[test]
+fn an_agent_has_a_name_under_which_ledgers_can_be_kept() {
+    let with = |name: &str| {
+        let agent = format!("agent: {{name: '{name}'}}\nmodels: {{agent: {{script: []}}}}\nrun:");
+        GOOD.replace("\nrun:", &format!("\n{agent}"))
+    };
+    for name in ["a".repeat(100), "é".repeat(100)] {
+        assert!(!problems(&with(&name), Dialect::Rehearsal).contains("out-of-range"));
+    }
+    for (name, count) in [(String::new(), 0), ("é".repeat(101), 101)] {
+        let found = problems(&with(&name), Dialect::Rehearsal);
+        let message = format!("error[out-of-range]: an agent's name has 1 to 100 characters, not {count}");
+        assert!(found.contains(&message), "{found}");
+    }
+}

@@ -148,6 +148,9 @@ pub enum Implementation {
 
 const KINDS: &str = "an agent is written inline (`instructions`), or reached by `chat`, `http` or `command`";
 
+/// The longest name of an agent: ledgers are kept under it.
+const LONGEST_NAME: usize = 100;
+
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
@@ -156,6 +159,12 @@ pub(crate) fn read(
     let mut fields = reader.fields(node, "`agent`")?;
     fields.text(reader, "description");
     let name = fields.text(reader, "name").unwrap_or_else(|| "agent".to_owned());
+    if let (Some(node), false) = (fields.get("name"), (1..=LONGEST_NAME).contains(&name.chars().count())) {
+        let message =
+            format!("an agent's name has 1 to {LONGEST_NAME} characters, not {}", name.chars().count());
+        let problem = Problem::error("out-of-range", node.span.clone(), message);
+        reader.report(problem.help("give it a shorter one; `description` takes the rest"));
+    }
     let tools: Vec<ToolDefinition> =
         fields.list(reader, "tools").iter().filter_map(|node| read_tool(reader, node)).collect();
     report_twice(reader, fields.get("tools"), &tools);

@@ -19,8 +19,10 @@ pub(super) fn definitions() -> Vec<Definition> {
 }
 
 fn agent() -> Value {
-    let name =
-        || with(text("The agent's name, as ledgers and results show it."), json!({"default": "agent"}));
+    let name = || {
+        let bounds = json!({"default": "agent", "minLength": 1, "maxLength": 100});
+        with(text("The agent's name, as ledgers and results show it."), bounds)
+    };
     let about = || text("What it is, for readers of the file.");
     let tools = || {
         list(
