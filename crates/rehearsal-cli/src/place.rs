@@ -1,7 +1,6 @@
 //! Where things are kept.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -32,9 +31,8 @@ impl Place {
     /// Opens the store, which is made where it is missing.
     pub(crate) async fn open(&self) -> Result<StoreRef, String> {
         let store = rehearsal_store::open(&self.text()).await.map_err(|error| error.to_string())?;
-        if self.store.is_none() {
-            leave_out_of_version_control(Path::new(FOLDER))
-                .map_err(|error| format!("cannot write `{FOLDER}/.gitignore`: {error}"))?;
+        if Path::new(&self.text()).parent() == Some(Path::new(FOLDER)) {
+            leave_out_of_version_control(Path::new(FOLDER))?;
         }
         Ok(store)
     }
@@ -62,10 +60,23 @@ impl Place {
     }
 }
 
-/// What agents said belongs to nobody's history.
-fn leave_out_of_version_control(home: &Path) -> io::Result<()> {
+/// Makes the folder in which things are kept, for its owner alone.
+pub(crate) fn make_folder(home: &Path) -> Result<(), String> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(home).map_err(|error| format!("cannot make {}: {error}", home.display()))?;
+    leave_out_of_version_control(home)
+}
+
+/// What agents said, and the token to ask for it, belong to nobody's history.
+fn leave_out_of_version_control(home: &Path) -> Result<(), String> {
     let path = home.join(".gitignore");
-    if path.exists() { Ok(()) } else { fs::write(path, "*\n") }
+    if path.exists() {
+        return Ok(());
+    }
+    fs::write(&path, "*\n").map_err(|error| format!("cannot write `{}`: {error}", path.display()))
 }
 
 /// The file with the token of servers that are started in this folder.

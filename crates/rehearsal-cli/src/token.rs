@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rehearsal_core::Ids;
 
+use crate::place::make_folder;
+
 /// The variable that has the token, where no file is named.
 pub(crate) const VARIABLE: &str = "REHEARSAL_TOKEN";
 /// The shortest token that is taken: shorter ones can be guessed.
@@ -42,30 +44,47 @@ pub(crate) fn kept_or_made(file: &Path) -> Result<Token, String> {
     let place = file.display().to_string();
     match fs::read_to_string(file) {
         Ok(text) => {
-            return Ok(Token { text: checked(&text, &place)?, file: Some(file.to_owned()), is_new: false });
+            let text = checked(&text, &place)
+                .map_err(|why| format!("{why}; remove the file and start again: a new token is made then"))?;
+            return Ok(Token { text, file: Some(file.to_owned()), is_new: false });
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(format!("cannot read {place}: {error}")),
     }
     if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        make_folder(folder)?;
     }
     let text = made();
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(file).and_then(|mut opened| {
-        opened.write_all(text.as_bytes())?;
-        opened.write_all(b"\n")?;
-        opened.sync_all()
-    });
-    match written {
+    match write_whole(file, &text) {
         Ok(()) => Ok(Token { text, file: Some(file.to_owned()), is_new: true }),
         // Another server was started here at the same moment; its token counts.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => kept_or_made(file),
         Err(error) => Err(format!("cannot keep the token in {place}: {error}")),
     }
+}
+
+/// Writes a file that is not there, whole or not at all: whoever finds it can read it.
+fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
+    let unfinished = file.with_extension(std::process::id().to_string());
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // One of an earlier process that had this id and was killed.
+    drop(fs::remove_file(&unfinished));
+    let mut opened = options.open(&unfinished)?;
+    let written = opened.write_all(text.as_bytes()).and_then(|()| opened.write_all(b"\n"));
+    let written = written.and_then(|()| opened.sync_all());
+    // Unlike a new name, a second one never takes another file's place.
+    let named = written.and_then(|()| match fs::hard_link(&unfinished, file) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists && !file.exists() => {
+            // Some file systems know no second names.
+            fs::rename(&unfinished, file)
+        }
+        named => named,
+    });
+    drop(fs::remove_file(&unfinished));
+    named
 }
 
 /// The token of the server that is asked: given, or kept by a server that was started in this folder.

@@ -336,3 +336,58 @@ fn runs_that_are_repeated_exactly_are_kept_apart() {
     let ran = Ran::from(run.wait_with_output().unwrap());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 }
+
+/// Starts a server and gives its first line.
+fn first_line(command: &mut Command) -> (Child, String) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    (child, line)
+}
+
+fn end(mut child: Child) {
+    drop(child.kill());
+    drop(child.wait());
+}
+
+#[test]
+fn the_token_is_for_its_owner_alone_and_in_no_history() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new(&[]);
+    let (child, line) = first_line(&mut folder.command("serve --port 0 --store elsewhere.db"));
+    end(child);
+    assert!(line.contains("/?token="), "{line}");
+    let home = folder.path().join(".rehearsal");
+    assert_eq!(std::fs::read_to_string(home.join(".gitignore")).unwrap(), "*\n");
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&home), mode(&home.join("token"))), (0o700, 0o600));
+    let mut names: Vec<_> = home.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".gitignore", "token"]);
+}
+
+#[test]
+fn an_unusable_token_file_is_to_be_removed() {
+    let folder = Folder::new(&[(".rehearsal/token", "short\n")]);
+    let ran = folder.run("serve --port 0");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("token holds no usable token"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("remove the file and start again"), "{}", ran.stderr);
+}
+
+/// However many servers are started in a folder at once, they all take the same token.
+#[test]
+fn servers_that_start_together_share_the_token() {
+    let folder = Folder::new(&[]);
+    let starts: Vec<_> = (0..4)
+        .map(|number| {
+            let mut command = folder.command(&format!("serve --port 0 --store s{number}.db"));
+            std::thread::spawn(move || first_line(&mut command))
+        })
+        .collect();
+    for start in starts {
+        let (child, line) = start.join().unwrap();
+        end(child);
+        assert!(line.starts_with("Rehearsal listens on "), "{line:?}");
+    }
+}
