@@ -391,3 +391,18 @@ fn servers_that_start_together_share_the_token() {
         assert!(line.starts_with("Rehearsal listens on "), "{line:?}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_takes_as_many_connections_as_the_system_allows() {
+    let folder = Folder::new(&[]);
+    let serve = folder.command("serve --port 0");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -Sn 200; exec \"$0\" \"$@\""]).arg(serve.get_program()).args(serve.get_args());
+    let (child, _) = first_line(shell.current_dir(folder.path()));
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    end(child);
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let mut bounds = files.split_whitespace().skip(3);
+    assert_eq!(bounds.next(), bounds.next(), "{files}");
+}

@@ -13,6 +13,7 @@ mod kept_run;
 mod metrics;
 mod presence;
 mod problem;
+mod punctual;
 mod serve;
 mod stream;
 mod watch;

@@ -19,6 +19,7 @@ use crate::desk::Desk;
 use crate::grpc::service::SimulatorGrpc;
 use crate::http::{self, App, Door};
 use crate::metrics::Metrics;
+use crate::punctual::Punctual;
 
 /// How many connections are held at once. More wait to be accepted.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -237,6 +238,7 @@ async fn serve_any(stream: TcpStream, router: Router, watcher: Watcher) -> Resul
         .keep_alive_interval(Duration::from_secs(30))
         .max_concurrent_streams(2048)
         .max_header_list_size(LARGEST_HEADERS);
+    let stream = Punctual::new(stream, HEADER_TIME);
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     watcher.watch(connection.into_owned()).await.map_err(|error| error.to_string())
 }

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
 
 fn try_run(args: &ServeArgs) -> Result<(), String> {
     log_to_stderr(args)?;
+    allow_many_connections();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
@@ -117,6 +118,17 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         .await;
     output::message("Ended; everything is kept.");
     Ok(())
+}
+
+/// Each connection is an open file, and the system's usual bound is far below the server's own.
+fn allow_many_connections() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        // Where it may not be raised, fewer connections are taken.
+        let _as_before = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
 }
 
 /// The token: given, kept from an earlier start, or made now.

@@ -288,3 +288,30 @@ async fn waits_are_numbers_of_seconds() {
     }
     stage.get(&format!("/v1/sessions/{session}/turns/{turn}/response?wait=0.01")).await.is(204);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_says_nothing_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = rehearsal_store::open(&folder.path().join("s.db").display().to_string()).await.unwrap();
+    let config = rehearsal_server::ServerConfig {
+        host: [127, 0, 0, 1].into(),
+        port: 0,
+        grpc_port: None,
+        token: TOKEN.to_owned(),
+        names: Vec::new(),
+        grace: std::time::Duration::from_hours(1),
+    };
+    let clock = std::sync::Arc::new(rehearsal_core::FixedClock::default());
+    let server = rehearsal_server::Server::bind(config, store, clock).await.unwrap();
+    let address = server.address().unwrap();
+    tokio::spawn(server.serve(std::future::pending()));
+    // The second one begins to speak HTTP/2 and falls silent.
+    for said in ["", "PRI * HT"] {
+        let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
+        connection.write_all(said.as_bytes()).await.unwrap();
+        let mut heard = [0; 100];
+        let closed = connection.read(&mut heard);
+        let closed = tokio::time::timeout(std::time::Duration::from_mins(2), closed).await;
+        assert!(matches!(closed, Ok(Ok(0) | Err(_))), "{said:?}: {closed:?}");
+    }
+}
