@@ -689,8 +689,9 @@ def test_a_stopped_host_leaves_no_session_stuck(server: Server, person: Person) 
             assert (await person.call("GET", "/v1/cues", session=session))["cues"] == []
             shown: Json = await person.call("GET", f"/v1/sessions/{session}")
             assert shown["waiting_calls"] == []
-            # Another message is taken.
-            await person.call("POST", f"/v1/sessions/{session}/query", {"text": "again"})
+            # No message is taken for a host that is not there; nothing else stands in its way.
+            with pytest.raises(AssertionError, match="host_offline"):
+                await person.call("POST", f"/v1/sessions/{session}/query", {"text": "again"})
 
     asyncio.run(main())
 

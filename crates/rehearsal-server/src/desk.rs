@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use rehearsal_core::{Clock, Ledger, SessionId, Timestamp};
+use rehearsal_core::{Clock, Event, Ledger, SessionId, Timestamp, elapsed};
 use rehearsal_store::{SessionRecord, StoreError, StoreRef};
 use tokio::sync::watch;
 
+use crate::kept_run::{CUE_GRACE, RUN_GONE_AFTER};
 use crate::presence::{Presence, Waiting};
 use crate::problem::{Class, Problem};
 use crate::watch::{Seat, Topic, Watch};
@@ -40,12 +41,19 @@ pub(crate) use view::moment;
 const KEPT_LEDGERS: usize = 512;
 /// A ledger with more events than this is read again when it is needed, rather than kept.
 const KEPT_EVENTS: usize = 4096;
+/// So is one whose events are longer than this as text.
+const KEPT_TEXT: usize = 4 << 20;
 /// How often a write is tried again when others keep coming first.
 const TRIES: usize = 64;
 /// Writers of one session in this process take turns; this many sessions can be written to at once.
 const STRIPES: usize = 64;
 /// Events are read from the store in pages of this many.
 const PAGE: u32 = 500;
+
+/// How often to clean up.
+const CLEANING: Duration = Duration::from_mins(5);
+/// An upload that nothing was added to for so long is not used any more.
+const UPLOAD_AGE: Duration = Duration::from_hours(24);
 
 /// The largest upload.
 const LARGEST_UPLOAD: u64 = 256 << 20;
@@ -68,6 +76,52 @@ pub struct Desk {
 pub(crate) struct Standing {
     pub(crate) record: SessionRecord,
     pub(crate) ledger: Ledger,
+    weight: Weight,
+}
+
+/// How long the first events of a ledger are as text.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight {
+    events: usize,
+    bytes: usize,
+}
+
+impl Standing {
+    pub(crate) fn new(record: SessionRecord) -> Self {
+        let ledger = Ledger::new(record.id.clone());
+        Self { record, ledger, weight: Weight::default() }
+    }
+
+    /// How long its events are as text; only those are looked at that came since the last time.
+    fn weigh(&mut self) -> usize {
+        for event in &self.ledger.events()[self.weight.events..] {
+            let mut count = Count(0);
+            // What cannot be written as text was not written at all.
+            let _counted = serde_json::to_writer(&mut count, &**event);
+            self.weight.bytes += count.0;
+            self.weight.events += 1;
+        }
+        self.weight.bytes
+    }
+}
+
+/// Counts what is written.
+struct Count(usize);
+
+impl std::io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn busy(session: &SessionId) -> Problem {
+    let detail = format!("session `{session}` is written to all the time; try again");
+    Problem::new(Class::Busy, "busy", detail)
 }
 
 impl Desk {
@@ -171,11 +225,7 @@ impl Desk {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Problem::new(
-            Class::Busy,
-            "busy",
-            format!("session `{session}` is written to all the time; try again"),
-        ))
+        Err(busy(session))
     }
 
     /// A session as it stands now, in the store.
@@ -197,25 +247,35 @@ impl Desk {
     }
 
     async fn load(&self, session: &SessionId) -> Result<Standing, Problem> {
-        let mut record = self.record(session).await?;
         let mut events = Vec::new();
-        loop {
-            let after = events.last().map_or(0, |last: &Arc<rehearsal_core::Event>| last.seq);
-            let page = self.store.events(session, after, PAGE).await?;
-            let is_last = page.len() < PAGE as usize;
-            events.extend(page.into_iter().map(|stored| stored.event));
-            if is_last {
-                break;
+        let mut tries = 0;
+        let record = loop {
+            // Of one moment with the events: somebody may write while they are read.
+            let record = self.record(session).await?;
+            let mut after = events.last().map_or(0, |last: &Arc<Event>| last.seq);
+            while after < record.last_seq {
+                let page = self.store.events(session, after, PAGE).await?;
+                if page.is_empty() {
+                    break;
+                }
+                events.extend(page.into_iter().map(|stored| stored.event));
+                after = events.last().map_or(0, |last| last.seq);
             }
-        }
-        record.last_seq = events.last().map_or(0, |last| last.seq);
+            if after == record.last_seq {
+                break record;
+            }
+            tries += 1;
+            if tries == TRIES {
+                return Err(busy(session));
+            }
+        };
         // A run's session has another id in the store than on its ledger.
         let id = events.first().map_or(session, |first| &first.session).clone();
         let ledger = Ledger::from_events(id, events).map_err(|error| {
             let detail = format!("the kept ledger of session `{session}` contradicts itself: {error}");
             Problem::new(Class::Internal, "corrupt", detail)
         })?;
-        Ok(Standing { record, ledger })
+        Ok(Standing { record, ledger, weight: Weight::default() })
     }
 
     /// Forgets what is kept in memory of a session.
@@ -227,8 +287,8 @@ impl Desk {
         self.lock().swap_remove(session)
     }
 
-    fn keep(&self, standing: Standing) {
-        if standing.ledger.events().len() > KEPT_EVENTS {
+    fn keep(&self, mut standing: Standing) {
+        if standing.ledger.events().len() > KEPT_EVENTS || standing.weigh() > KEPT_TEXT {
             return;
         }
         let mut kept = self.lock();
@@ -249,21 +309,44 @@ impl Desk {
         &self.stripes[at]
     }
 
-    /// Keeps cues open whose askers wait here and marks those as abandoned whose askers have gone, until the server
-    /// ends. Right after the start nobody counts as gone: agents need time to come back.
+    /// Keeps cues open whose askers wait here, marks those as abandoned whose askers have gone, and cleans up now and
+    /// then, until the server ends. Right after the start nobody counts as gone: agents need time to come back.
     pub async fn mind_cues(self: Arc<Self>) {
         let pause = self.sign_of_life();
         let began = self.now();
+        let (mut last, mut cleaned) = (began, began);
         loop {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = self.closed() => return,
             }
-            let sweep = rehearsal_core::elapsed(began, self.now()) > self.grace;
+            let now = self.now();
+            let sweep = elapsed(began, now) > self.grace;
             if let Err(problem) = self.mind_cues_once(sweep).await {
                 tracing::warn!(problem = problem.kind, "cannot look after open cues: {problem}");
             }
+            // When this machine has slept, others on it may have too: they get the time to say that they live.
+            let slept = elapsed(last, now) > pause + CLEANING;
+            last = now;
+            if sweep && !slept && elapsed(cleaned, now) > CLEANING {
+                cleaned = now;
+                if let Err(problem) = self.clean().await {
+                    tracing::warn!(problem = problem.kind, "cannot clean up: {problem}");
+                }
+            }
         }
+    }
+
+    /// Puts away what was left by those who went without a word.
+    async fn clean(&self) -> Result<(), Problem> {
+        let now = self.now_ms();
+        self.forget_hosts().await?;
+        let before = |age: Duration| now.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+        self.store.delete_uploads(before(UPLOAD_AGE)).await?;
+        for run in self.store.interrupt_runs(before(RUN_GONE_AFTER), now).await? {
+            tracing::info!(run, "its process has gone; it is interrupted");
+        }
+        Ok(())
     }
 
     /// How often those who wait are to be seen.
@@ -290,8 +373,10 @@ impl Desk {
             self.store.touch_cues(&seen, now).await?;
         }
         if sweep {
-            let grace = i64::try_from(self.grace.as_millis()).unwrap_or(i64::MAX);
-            for cue in self.store.abandon_cues(now.saturating_sub(grace)).await? {
+            let before =
+                |grace: Duration| now.saturating_sub(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX));
+            let (unseen, of_runs) = (before(self.grace), before(self.grace.max(CUE_GRACE)));
+            for cue in self.store.abandon_cues(unseen, of_runs).await? {
                 tracing::info!(cue = %cue.id, session = %cue.session, agent = cue.agent, "nobody waits for it any more");
             }
         }

@@ -29,6 +29,10 @@ const GATHER: Duration = Duration::from_millis(200);
 const MOST_PENDING: usize = 10_000;
 /// How often the store is told that this run still waits for its cues.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// A cue of a run whose asker was seen within this time is never abandoned, however impatient the server is.
+pub(crate) const CUE_GRACE: Duration = Duration::from_secs(15);
+/// A run that was not seen for so long has gone without a word.
+pub const RUN_GONE_AFTER: Duration = Duration::from_mins(10);
 
 /// A run that is kept: its ledgers as they grow, its open cues, its results.
 ///

@@ -19,7 +19,7 @@ mod stream;
 mod watch;
 
 pub use desk::Desk;
-pub use kept_run::{KeptCase, KeptRun};
+pub use kept_run::{KeptCase, KeptRun, RUN_GONE_AFTER};
 pub use problem::{Class, Problem};
 pub use serve::{Server, ServerConfig};
 

@@ -145,7 +145,7 @@ pub(crate) trait Db: Send {
     const LOCK_SESSION: &'static str;
     /// Reads the size of an upload and keeps other writers away from it.
     const LOCK_UPLOAD: &'static str;
-    /// The oldest piece of work for a host that nobody takes at the same time.
+    /// The oldest piece of work for a host (`$2`) that nobody takes at the same time.
     const OLDEST_WORK: &'static str;
     /// The function that finds a text in another.
     const FIND: &'static str;

@@ -7,10 +7,10 @@ use tokio::sync::broadcast;
 
 use crate::db::Engine;
 use crate::ops::{
-    AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, FindCue, FindCues, FindEvent,
-    FindEvents, FindHosts, FindOld, FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload,
-    FindWork, FinishWork, HasWork, PutChunk, PutHost, PutRun, Ready, RemoveOld, TakeWork, TouchCues,
-    WriteSession,
+    AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, FindAnswered, FindCue,
+    FindCues, FindEvent, FindEvents, FindHosts, FindOld, FindOpenRuns, FindRun, FindRuns, FindSession,
+    FindSessions, FindTurn, FindUpload, FindWork, FinishWork, HasWork, InterruptRuns, PutChunk, PutHost,
+    PutRun, Ready, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun, WriteSession,
 };
 use crate::{
     Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
@@ -68,6 +68,10 @@ impl<E: Engine> Store for Kept<E> {
         self.0.look(FindCues(query.clone())).await
     }
 
+    async fn answered_cue(&self, session: &SessionId, key: &str) -> Result<Option<Cue>, StoreError> {
+        self.0.look(FindAnswered { session: session.clone(), key: key.to_owned() }).await
+    }
+
     async fn touch_cues(&self, cues: &[CueId], now: i64) -> Result<(), StoreError> {
         if cues.is_empty() {
             return Ok(());
@@ -75,12 +79,16 @@ impl<E: Engine> Store for Kept<E> {
         self.0.change(TouchCues { cues: cues.to_vec(), now }).await
     }
 
-    async fn abandon_cues(&self, unseen_since: i64) -> Result<Vec<Cue>, StoreError> {
-        self.0.change(AbandonCues { unseen_since }).await
+    async fn abandon_cues(&self, unseen_since: i64, of_runs: i64) -> Result<Vec<Cue>, StoreError> {
+        self.0.change(AbandonCues { unseen_since, of_runs }).await
     }
 
     async fn put_host(&self, host: &Host) -> Result<(), StoreError> {
         self.0.change(PutHost(host.clone())).await
+    }
+
+    async fn touch_host(&self, id: &str, now: i64) -> Result<bool, StoreError> {
+        self.0.change(TouchHost { id: id.to_owned(), now }).await
     }
 
     async fn hosts(&self) -> Result<Vec<Host>, StoreError> {
@@ -91,11 +99,15 @@ impl<E: Engine> Store for Kept<E> {
         self.0.change(DeleteHost(id.to_owned())).await
     }
 
-    async fn take_work(&self, host: &str) -> Result<Option<Work>, StoreError> {
-        if !self.0.look(HasWork(host.to_owned())).await? {
+    async fn take_work(&self, host: &str, now: i64) -> Result<Option<Work>, StoreError> {
+        if !self.0.look(HasWork { host: host.to_owned(), now }).await? {
             return Ok(None);
         }
-        self.0.change(TakeWork(host.to_owned())).await
+        self.0.change(TakeWork { host: host.to_owned(), now }).await
+    }
+
+    async fn open_runs(&self, host: &str) -> Result<Vec<Work>, StoreError> {
+        self.0.look(FindOpenRuns(host.to_owned())).await
     }
 
     async fn finish_work(&self, id: &str, outcome: WorkOutcome) -> Result<(), StoreError> {
@@ -108,6 +120,14 @@ impl<E: Engine> Store for Kept<E> {
 
     async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError> {
         self.0.change(PutRun(run.clone())).await
+    }
+
+    async fn touch_run(&self, id: &str, now: i64) -> Result<(), StoreError> {
+        self.0.change(TouchRun { id: id.to_owned(), now }).await
+    }
+
+    async fn interrupt_runs(&self, unseen_since: i64, now: i64) -> Result<Vec<String>, StoreError> {
+        self.0.change(InterruptRuns { unseen_since, now }).await
     }
 
     async fn run(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {
@@ -132,6 +152,10 @@ impl<E: Engine> Store for Kept<E> {
 
     async fn delete_upload(&self, upload: &str) -> Result<(), StoreError> {
         self.0.change(DeleteUpload(upload.to_owned())).await
+    }
+
+    async fn delete_uploads(&self, before: i64) -> Result<u64, StoreError> {
+        self.0.change(DeleteUploads { before }).await
     }
 
     async fn gc(&self, policy: GcPolicy) -> Result<(u64, u64), StoreError> {

@@ -9,13 +9,15 @@ mod session;
 mod upload;
 mod write;
 
-pub(crate) use cue::{AbandonCues, FindCue, FindCues, TouchCues};
+pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, TouchCues};
 pub(crate) use event::{FindEvent, FindEvents, FindTurn};
 pub(crate) use gc::{FindOld, RemoveOld};
-pub(crate) use host::{DeleteHost, FindHosts, FindWork, FinishWork, HasWork, PutHost, TakeWork};
-pub(crate) use run::{DeleteRun, FindRun, FindRuns, PutRun};
+pub(crate) use host::{
+    DeleteHost, FindHosts, FindOpenRuns, FindWork, FinishWork, HasWork, PutHost, TakeWork, TouchHost,
+};
+pub(crate) use run::{DeleteRun, FindRun, FindRuns, InterruptRuns, PutRun, TouchRun};
 pub(crate) use session::{DeleteSession, FindSession, FindSessions, Ready};
-pub(crate) use upload::{DeleteUpload, FindUpload, PutChunk};
+pub(crate) use upload::{DeleteUpload, DeleteUploads, FindUpload, PutChunk};
 pub(crate) use write::WriteSession;
 
 /// The most that one page of a list holds.

@@ -60,17 +60,24 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// One cue.
     async fn cue(&self, id: &CueId) -> Result<Option<Cue>, StoreError>;
 
-    /// Cues, in the order they are to be answered.
+    /// Cues, in the order they are to be answered; those that are abandoned come after the others.
     async fn cues(&self, query: &CueQuery) -> Result<Vec<Cue>, StoreError>;
+
+    /// The last cue of a session that was answered with this idempotency key.
+    async fn answered_cue(&self, session: &SessionId, key: &str) -> Result<Option<Cue>, StoreError>;
 
     /// Says that somebody waits for these cues now. Those that were abandoned are open again.
     async fn touch_cues(&self, cues: &[CueId], now: i64) -> Result<(), StoreError>;
 
-    /// Marks open cues as abandoned for which nobody was seen waiting since this moment, and tells which.
-    async fn abandon_cues(&self, unseen_since: i64) -> Result<Vec<Cue>, StoreError>;
+    /// Marks open cues as abandoned for which nobody was seen waiting since this moment, and tells which. Those of runs
+    /// have a moment of their own: a run is seen from time to time, not all the time.
+    async fn abandon_cues(&self, unseen_since: i64, of_runs: i64) -> Result<Vec<Cue>, StoreError>;
 
     /// Keeps a host and its agents, or its newer self.
     async fn put_host(&self, host: &Host) -> Result<(), StoreError>;
+
+    /// Says that a host is there now; false when it is not known.
+    async fn touch_host(&self, id: &str, now: i64) -> Result<bool, StoreError>;
 
     /// The hosts.
     async fn hosts(&self) -> Result<Vec<Host>, StoreError>;
@@ -78,8 +85,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Removes a host.
     async fn delete_host(&self, id: &str) -> Result<(), StoreError>;
 
-    /// Takes the oldest piece of work that is for this host and that nobody has taken.
-    async fn take_work(&self, host: &str) -> Result<Option<Work>, StoreError>;
+    /// Takes the oldest piece of work that is for this host and that nobody has taken. Where there is none, a `run` is
+    /// given again that was taken a while ago and has left no trace: its reply may have got lost. A host knows by its
+    /// id that it has it.
+    async fn take_work(&self, host: &str, now: i64) -> Result<Option<Work>, StoreError>;
+
+    /// The work of kind `run` that is for this host and has no outcome, taken or not.
+    async fn open_runs(&self, host: &str) -> Result<Vec<Work>, StoreError>;
 
     /// Says what came of a piece of work.
     async fn finish_work(&self, id: &str, outcome: WorkOutcome) -> Result<(), StoreError>;
@@ -89,6 +101,13 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Keeps a run, or its newer self.
     async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError>;
+
+    /// Says that the process of a run is there now.
+    async fn touch_run(&self, id: &str, now: i64) -> Result<(), StoreError>;
+
+    /// Marks running runs as interrupted whose processes were not seen since this moment, and tells which. What went on
+    /// in them is cancelled.
+    async fn interrupt_runs(&self, unseen_since: i64, now: i64) -> Result<Vec<String>, StoreError>;
 
     /// One run.
     async fn run(&self, id: &str) -> Result<Option<RunRecord>, StoreError>;
@@ -107,6 +126,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Removes an upload.
     async fn delete_upload(&self, upload: &str) -> Result<(), StoreError>;
+
+    /// Removes uploads that nothing was added to since this moment, and gives their number.
+    async fn delete_uploads(&self, before: i64) -> Result<u64, StoreError>;
 
     /// Removes what is old: runs, sessions, uploads nobody used. Gives the number of runs and of sessions.
     async fn gc(&self, policy: GcPolicy) -> Result<(u64, u64), StoreError>;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rehearsal_core::{Clock as _, SystemClock};
+use rehearsal_server::RUN_GONE_AFTER;
 use rehearsal_store::GcPolicy;
 
 use crate::place::Place;
@@ -53,10 +54,13 @@ pub(crate) fn run(args: &GcArgs) -> ExitCode {
 
 async fn collect(args: &GcArgs) -> Result<String, String> {
     let store = args.place.open_kept().await?;
-    let before = args.older_than.map(|age| {
-        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-        SystemClock.now().as_millisecond().saturating_sub(age)
-    });
+    let now = SystemClock.now().as_millisecond();
+    let ago = |age: Duration| now.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    let before = args.older_than.map(ago);
+    if !args.dry_run {
+        // A run that was killed did not say so.
+        store.interrupt_runs(ago(RUN_GONE_AFTER), now).await.map_err(|error| error.to_string())?;
+    }
     let policy = GcPolicy { before, keep: args.keep, dry_run: args.dry_run };
     let (runs, sessions) = store.gc(policy).await.map_err(|error| error.to_string())?;
     let counted = |count: u64, what: &str| {

@@ -5,7 +5,7 @@ use rehearsal_core::{
     Content, Decision, Draft, EventBody, ModelRequest, ModelResponse, Player, Role, SessionId, TurnId,
 };
 use rehearsal_sim::person::{PersonPart, check_answer, check_model_answer};
-use rehearsal_store::{Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Payload, SessionSource};
+use rehearsal_store::{Cue, CueChange, CueId, CueKind, CueStatus, Payload, SessionSource};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -105,10 +105,7 @@ impl Desk {
     /// The cue of a session that was answered with this idempotency key.
     async fn answered_with(&self, session: &SessionId, key: Option<&str>) -> Result<Option<Cue>, Problem> {
         let Some(key) = key else { return Ok(None) };
-        let statuses = vec![CueStatus::Answered];
-        let query = CueQuery { session: Some(session.clone()), statuses, limit: 1000 };
-        let answered = self.store.cues(&query).await?;
-        Ok(answered.into_iter().rfind(|cue| cue.answer_key.as_deref() == Some(key)))
+        Ok(self.store.answered_cue(session, key).await?)
     }
 
     /// Takes a decision of a client of the published protocol, exactly as it came.

@@ -142,7 +142,8 @@ impl Desk {
 
     /// The cue of a session that can be answered now.
     pub(super) async fn head(&self, session: &SessionId) -> Result<Option<Cue>, Problem> {
-        Ok(self.unresolved(session).await?.into_iter().find(|cue| cue.status == CueStatus::Open))
+        let query = CueQuery { session: Some(session.clone()), statuses: vec![CueStatus::Open], limit: 1 };
+        Ok(self.store.cues(&query).await?.into_iter().next())
     }
 
     /// What is needed to decide: kept with the cue, or on the ledger under its turn.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rehearsal_core::{EventBody, SessionId, Timestamp};
-use rehearsal_store::{AgentRecord, Host, NewWork, Work, WorkOutcome};
+use rehearsal_core::{CallId, EventBody, SessionId, Timestamp};
+use rehearsal_store::{AgentRecord, Host, NewWork, SessionStatus, Work, WorkOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -15,8 +15,10 @@ use crate::ids::{self, fresh};
 use crate::problem::{Class, Problem};
 use crate::watch::Topic;
 
-/// A host that was not seen for so long is offline.
-const ALIVE_MS: i64 = 60_000;
+/// A host that was not seen for so long is offline. Whoever asks for work is seen, and may wait a minute for it.
+const ALIVE_MS: i64 = 90_000;
+/// A host that was not seen for so long is forgotten.
+const FORGOTTEN_MS: i64 = 24 * 60 * 60 * 1000;
 /// How long an export may take.
 const EXPORT_LIMIT: Duration = Duration::from_mins(1);
 
@@ -74,6 +76,16 @@ pub struct AgentView {
     pub seen_at: Timestamp,
 }
 
+/// A host that runs an agent.
+pub(super) struct Player {
+    /// The host.
+    pub(super) host: String,
+    /// What it says of the agent.
+    pub(super) about: AgentRecord,
+    /// Whether it is there.
+    pub(super) online: bool,
+}
+
 /// Something a host is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WorkView {
@@ -105,12 +117,34 @@ impl Desk {
         Ok(self.store.put_host(&host).await?)
     }
 
-    /// Removes a host.
+    /// Removes a host. What it was at, or was to do, has failed.
     ///
     /// # Errors
     /// There is none.
     pub async fn leave(&self, id: &str) -> Result<(), Problem> {
-        Ok(self.store.delete_host(&ids::uuid4("host id", id)?).await?)
+        let id = ids::uuid4("host id", id)?;
+        let why = format!("host `{id}` went away before it was done");
+        for work in self.store.open_runs(&id).await? {
+            let session = self.store.session(&work.session).await?;
+            if session.is_some_and(|session| session.status == SessionStatus::Active) {
+                self.run_failed(&work, &why).await?;
+            }
+            self.store.finish_work(&work.id, WorkOutcome::Failed(why.clone())).await?;
+        }
+        Ok(self.store.delete_host(&id).await?)
+    }
+
+    /// Removes the hosts that nobody has seen for a day: they ended without a word.
+    pub(super) async fn forget_hosts(&self) -> Result<(), Problem> {
+        let before = self.now_ms().saturating_sub(FORGOTTEN_MS);
+        for host in self.store.hosts().await?.into_iter().filter(|host| host.seen_at < before) {
+            tracing::info!(host = host.id, name = host.name, "it was not seen for a day and is forgotten");
+            match self.leave(&host.id).await {
+                Err(problem) if problem.kind == "not_found" => {} // another server was first
+                other => other?,
+            }
+        }
+        Ok(())
     }
 
     /// The agents that hosts can run.
@@ -140,14 +174,18 @@ impl Desk {
         Ok(views)
     }
 
-    /// The host that runs an agent of this name, and what it says of it: the one that is there, or was last.
-    pub(super) async fn host_of(&self, agent: &str) -> Result<Option<(String, AgentRecord)>, Problem> {
+    /// The hosts that run an agent of this name: those that are there come first, the latest before the others.
+    pub(super) async fn players_of(&self, agent: &str) -> Result<Vec<Player>, Problem> {
+        let now = self.now_ms();
         let mut hosts = self.store.hosts().await?;
-        hosts.sort_by_key(|host| std::cmp::Reverse(host.seen_at));
-        Ok(hosts.into_iter().find_map(|host| {
+        hosts.sort_by_key(|host| std::cmp::Reverse((is_alive(host, now), host.seen_at)));
+        let players = hosts.into_iter().filter_map(|host| {
+            let online = is_alive(&host, now);
             let Host { id, agents, .. } = host;
-            agents.into_iter().find(|known| known.name == agent).map(|known| (id, known))
-        }))
+            let about = agents.into_iter().find(|known| known.name == agent)?;
+            Some(Player { host: id, about, online })
+        });
+        Ok(players.collect())
     }
 
     /// Waits for something that a host is to do, at most so long.
@@ -156,17 +194,15 @@ impl Desk {
     /// The host is not registered.
     pub async fn await_work(&self, host: &str, wait: Duration) -> Result<Option<WorkView>, Problem> {
         let id = ids::uuid4("host id", host)?;
-        let known = self.store.hosts().await?.into_iter().find(|known| known.id == id);
-        let Some(known) = known else {
+        if !self.store.touch_host(&id, self.now_ms()).await? {
             let detail = format!("host `{id}` is not registered; PUT /v1/hosts/{id} first");
             return Err(Problem::new(Class::NotFound, "not_registered", detail));
-        };
-        self.store.put_host(&Host { seen_at: self.now_ms(), ..known }).await?;
+        }
         let mut seat = self.sit(Topic::Work(id.clone()));
         let deadline = tokio::time::sleep(wait);
         tokio::pin!(deadline);
         loop {
-            if let Some(work) = self.store.take_work(&id).await? {
+            if let Some(work) = self.store.take_work(&id, self.now_ms()).await? {
                 return Ok(Some(WorkView {
                     id: work.id,
                     kind: work.kind,
@@ -216,7 +252,7 @@ impl Desk {
     /// # Errors
     /// The call is not running, or no host plays the session.
     pub async fn cancel_call(&self, session: &SessionId, call: &str) -> Result<(), Problem> {
-        let call_id: rehearsal_core::CallId = call.into();
+        let call_id: CallId = call.into();
         self.change(session, |pen| {
             pen.require_active()?;
             match pen.ledger().call(&call_id) {
@@ -230,8 +266,7 @@ impl Desk {
                 let detail = "no host plays this session, so nobody here can cancel its tools; cancel it where the agent runs";
                 return Err(Problem::conflict("no_host", detail));
             };
-            let payload = json!({"call_id": call_id});
-            pen.work(NewWork { id: fresh(), host, kind: "cancel".to_owned(), payload });
+            pen.work(cancel_work(&host, &call_id));
             Ok(())
         })
         .await
@@ -296,6 +331,21 @@ impl Desk {
             }
         }
     }
+}
+
+/// Asks a host to cancel a running tool.
+pub(super) fn cancel_work(host: &str, call: &CallId) -> NewWork {
+    let payload = json!({"call_id": call});
+    NewWork { id: fresh(), host: host.to_owned(), kind: "cancel".to_owned(), payload }
+}
+
+/// A host that is to play is not there.
+pub(super) fn host_offline(agent: &str) -> Problem {
+    let detail = format!(
+        "the host that plays agent `{agent}` in this session is not there, and no message is taken for it; start it \
+         again, or make a new session when another host runs the agent"
+    );
+    Problem::conflict("host_offline", detail)
 }
 
 /// Whether a host is there.

@@ -17,9 +17,12 @@ use super::query::some_value;
 use super::sessions::{ENGINE, complete, final_output, hear};
 use super::state::patch_from_flat;
 use super::{Desk, Pen};
-use crate::Problem;
 use crate::grpc;
 use crate::ids;
+use crate::problem::{Class, Problem};
+
+/// An upload longer than this takes a while to read.
+const LONG_UPLOAD: usize = 1 << 20;
 
 /// Something an agent elsewhere did.
 #[derive(Clone, Debug, PartialEq, Deserialize, ToSchema)]
@@ -225,7 +228,16 @@ impl Desk {
         let Some(bytes) = self.store.upload(upload).await? else {
             return Ok(()); // sent again after it was used; the event is there then, or the output is missing
         };
-        let value = serde_json::from_slice(&bytes).map_err(|error| {
+        let long = bytes.len() > LONG_UPLOAD;
+        let read = move || serde_json::from_slice(&bytes);
+        // Nobody else waits while a long one is read.
+        let read = if long {
+            let reading = tokio::task::spawn_blocking(read).await;
+            reading.map_err(|error| Problem::new(Class::Internal, "internal", error.to_string()))?
+        } else {
+            read()
+        };
+        let value = read.map_err(|error| {
             Problem::invalid("invalid_upload", format!("upload `{upload}` is not JSON: {error}"))
         })?;
         *output = Some(value);
@@ -253,8 +265,10 @@ fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
     let other = |pen: &mut Pen, draft: Draft| {
         pen.append_as(id.clone(), Payload::Other, Bytes::new(), draft).map(drop)
     };
-    if !matches!(seen.what, Observed::ToolResult { late: true, .. }) {
-        pen.require_open()?;
+    // What comes late may come after the end.
+    match seen.what {
+        Observed::ToolResult { late: true, .. } => pen.require_of_no_run()?,
+        _ => pen.require_open()?,
     }
     match &seen.what {
         Observed::UserMessage { content } if seen.path.is_empty() => {

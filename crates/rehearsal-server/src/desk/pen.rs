@@ -59,12 +59,18 @@ impl Pen {
         }
     }
 
-    /// Refuses to write to a session that has ended, or that a run writes itself.
-    pub(crate) fn require_open(&self) -> Result<(), Problem> {
+    /// Refuses to write to a session that a run writes itself.
+    pub(crate) fn require_of_no_run(&self) -> Result<(), Problem> {
         if self.standing.record.source == SessionSource::Run {
             let detail = "this session is a case of a run, which alone writes to it; answer its cues";
             return Err(Problem::conflict("of_a_run", detail));
         }
+        Ok(())
+    }
+
+    /// Refuses to write to a session that has ended, or that a run writes itself.
+    pub(crate) fn require_open(&self) -> Result<(), Problem> {
+        self.require_of_no_run()?;
         self.require_active()
     }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::hosts::{Player, cancel_work, host_offline};
 use super::pen::{run_path, user_messages};
 use super::query::QueryRequest;
 use super::state::state_from_flat;
@@ -74,9 +75,9 @@ impl Desk {
         if let Some(agent) = &new.agent {
             ids::agent(agent)?;
         }
-        let (host, record) = match &new.agent {
-            Some(agent) => self.host_of(agent).await?.unzip(),
-            None => (None, None),
+        let player = match &new.agent {
+            Some(agent) => self.players_of(agent).await?.into_iter().next(),
+            None => None,
         };
         let query = match &new.query {
             Some(_) if new.agent.is_none() => {
@@ -85,12 +86,16 @@ impl Desk {
                     "a session with a `query` needs an `agent` to answer it",
                 ));
             }
-            Some(query) => Some(query.content(record.as_ref())?),
+            Some(query) => Some(query.content(player.as_ref().map(|player| &player.about))?),
             None => None,
         };
+        let offline = match (&player, &new.agent) {
+            (Some(player), Some(agent)) if query.is_some() && !player.online => Some(host_offline(agent)),
+            _ => None,
+        };
         let mut meta = Map::new();
-        if let Some(host) = host {
-            meta.insert("host".to_owned(), host.into());
+        if let Some(player) = player {
+            meta.insert("host".to_owned(), player.host.into());
         }
         if new.keep_open {
             meta.insert("keep_open".to_owned(), true.into());
@@ -102,7 +107,11 @@ impl Desk {
             state: state_from_flat(&new.state)?,
             meta: Value::Object(meta),
         };
-        let made = self.make(&id, asked.clone(), query.clone()).await;
+        let made = match offline {
+            // Who asks again for what was made before gets it.
+            Some(problem) if self.store.session(&id).await?.is_none() => Err(problem),
+            _ => self.make(&id, asked.clone(), query.clone()).await,
+        };
         match made {
             Ok(()) => Ok((self.session(&id).await?, true)),
             Err(problem) if problem.kind == "exists" => {
@@ -151,7 +160,7 @@ impl Desk {
             updated_at: created_at,
             meta: asked.meta.clone(),
         };
-        let mut pen = Pen::new(Standing { record, ledger: Ledger::new(id.clone()) }, now);
+        let mut pen = Pen::new(Standing::new(record), now);
         pen.create(NewSession {
             created_at,
             description: asked.description,
@@ -185,15 +194,31 @@ impl Desk {
             let detail = format!("choose an agent first: PATCH /v1/sessions/{session} {{\"agent\": …}}");
             return Err(Problem::conflict("no_agent", detail));
         };
-        let about = self.host_of(agent).await?.map(|(_, about)| about);
-        let content = query.content(about.as_ref())?;
+        let players = self.players_of(agent).await?;
         self.change(session, |pen| {
             pen.require_open()?;
             if is_running(pen.ledger()) {
                 let detail = "the agent is still at the last message; answer its cues, or cancel the session";
                 return Err(Problem::conflict("running", detail));
             }
-            say(pen, &content)
+            let mut meta = pen.record().meta.as_object().cloned().unwrap_or_default();
+            let player = match meta.get("host").and_then(Value::as_str) {
+                None => players.first(),
+                Some(own) => {
+                    let begun = user_messages(pen.ledger()) > 0;
+                    // What a host knows of a conversation no other knows; before it begins, any will do.
+                    let can = |player: &&Player| player.online && (player.host == own || !begun);
+                    let ready = || players.iter().filter(can);
+                    let chosen = ready().find(|player| player.host == own).or_else(|| ready().next());
+                    let chosen = chosen.ok_or_else(|| host_offline(agent))?;
+                    if chosen.host != own {
+                        meta.insert("host".to_owned(), chosen.host.clone().into());
+                        pen.meta(Value::Object(meta));
+                    }
+                    Some(chosen)
+                }
+            };
+            say(pen, &query.content(player.map(|player| &player.about))?)
         })
         .await?;
         self.session(session).await
@@ -210,9 +235,9 @@ impl Desk {
     ) -> Result<SessionView, Problem> {
         if let Some(agent) = &change.agent {
             ids::agent(agent)?;
-            let host = self.host_of(agent).await?.map(|(host, _)| host);
+            let host = self.players_of(agent).await?.into_iter().next().map(|player| player.host);
             self.change(session, |pen| {
-                pen.require_active()?;
+                pen.require_open()?;
                 match pen.root_agent() {
                     Some(chosen) if chosen == agent => return Ok(()),
                     Some(chosen) => {
@@ -252,7 +277,7 @@ impl Desk {
         self.session(session).await
     }
 
-    /// Ends a session without a final response.
+    /// Ends a session without a final response. Its host is asked to cancel the tools that run for it.
     ///
     /// # Errors
     /// It was completed.
@@ -265,6 +290,13 @@ impl Desk {
             if let Some(reason) = reason {
                 let data = json!({"reason": reason});
                 pen.append(pen.draft(ENGINE, EventBody::Note { name: "cancel_reason".into(), data }))?;
+            }
+            if let Some(host) = pen.record().meta.get("host").and_then(Value::as_str).map(str::to_owned) {
+                let running = pen.ledger().calls().filter(|call| call.answer.is_none());
+                let running: Vec<_> = running.map(|call| call.call.clone()).collect();
+                for call in running {
+                    pen.work(cancel_work(&host, &call));
+                }
             }
             pen.append(pen.draft(ENGINE, EventBody::SessionEnded { reason: EndReason::Cancelled }))?;
             pen.status(SessionStatus::Cancelled);

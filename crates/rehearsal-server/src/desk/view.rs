@@ -148,7 +148,7 @@ impl Desk {
     }
 
     pub(super) async fn view(&self, standing: Standing) -> Result<SessionView, Problem> {
-        let Standing { record, ledger } = standing;
+        let Standing { record, ledger, .. } = standing;
         let state = state_of(&record, &ledger);
         let open = |call: &rehearsal_core::CallView<'_>| call.answer.is_none();
         let waiting_calls = if record.status == SessionStatus::Active {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::stage::{Reply, Stage, asks, soon, uuid};
+use crate::stage::{Reply, Stage, asks, soon, until, uuid};
 
 async fn host(stage: &Stage) -> String {
     let id = uuid();
@@ -271,4 +271,118 @@ async fn the_host_exports_what_is_complete() {
     Reply::to(export(&session)).await.refused(409, "host_offline");
     stage.delete(&format!("/v1/hosts/{host}")).await.is(204);
     Reply::to(export(&session)).await.refused(409, "host_offline");
+}
+
+#[tokio::test]
+async fn no_message_is_taken_for_a_host_that_is_not_there() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({"agent": "clerk"})).await.is(201);
+    let query = format!("/v1/sessions/{}/query", made["id"].as_str().unwrap());
+    let asked = json!({"id": uuid(), "agent": "clerk", "query": {"text": "go"}});
+    stage.post("/v1/sessions", asked.clone()).await.is(201);
+    let before = stage.bodies(made["id"].as_str().unwrap()).await;
+
+    stage.clock.advance(Duration::from_mins(2));
+    let problem = stage.post(&query, json!({"text": "go"})).await.refused(409, "host_offline");
+    assert!(problem["detail"].as_str().unwrap().contains("start it again"), "{problem}");
+    let new = json!({"agent": "clerk", "query": {"text": "go"}});
+    stage.post("/v1/sessions", new.clone()).await.refused(409, "host_offline");
+    // Who asks again for what was made gets it, and a session can be made for later.
+    stage.post("/v1/sessions", asked).await.is(200);
+    stage.post("/v1/sessions", json!({"agent": "clerk"})).await.is(201);
+    assert_eq!(stage.bodies(made["id"].as_str().unwrap()).await, before);
+
+    work(&stage, &host).await.is(200);
+    stage.post(&query, json!({"text": "go"})).await.is(200);
+    stage.post("/v1/sessions", new).await.is(201);
+}
+
+#[tokio::test]
+async fn another_host_plays_what_has_not_begun() {
+    let stage = Stage::open().await;
+    let first = host(&stage).await;
+    let untouched = stage.session().await;
+    let asked = json!({"agent": "clerk", "keep_open": true, "query": {"text": "one"}});
+    let begun = stage.post("/v1/sessions", asked).await.is(201)["id"].as_str().unwrap().to_owned();
+    assert_eq!(work(&stage, &first).await.is(200)["session"], begun.as_str());
+    let ended = json!([{"event_id": uuid(), "agent": "clerk", "type": "agent_ended", "output": "1"}]);
+    stage.observe(&begun, ended).await.is(200);
+
+    stage.clock.advance(Duration::from_mins(2));
+    let second = host(&stage).await;
+    let said = stage.post(&format!("/v1/sessions/{untouched}/query"), json!({"text": "go"})).await.is(200);
+    assert_eq!(said["host"], second.as_str());
+    assert_eq!(work(&stage, &second).await.is(200)["session"], untouched.as_str());
+    let query = format!("/v1/sessions/{begun}/query");
+    stage.post(&query, json!({"text": "two"})).await.refused(409, "host_offline");
+}
+
+#[tokio::test]
+async fn what_a_host_was_at_has_failed_when_it_leaves() {
+    let stage = Stage::open().await;
+    let first = host(&stage).await;
+    let new = json!({"agent": "clerk", "query": {"text": "go"}});
+    let session = stage.post("/v1/sessions", new.clone()).await.is(201)["id"].as_str().unwrap().to_owned();
+    let ended = stage.post("/v1/sessions", new).await.is(201)["id"].as_str().unwrap().to_owned();
+    stage.post(&format!("/v1/sessions/{ended}/cancel"), json!({})).await.is(200);
+    work(&stage, &first).await.is(200);
+    stage.delete(&format!("/v1/hosts/{first}")).await.is(204);
+    let failed = |bodies: Vec<Value>| {
+        let failed = bodies.into_iter().filter(|body| body["name"] == "run_failed");
+        failed.map(|body| body["data"]["error"]["message"].to_string()).collect::<Vec<_>>()
+    };
+    let why = failed(stage.bodies(&session).await);
+    assert!(why.len() == 1 && why[0].contains("went away"), "{why:?}");
+    assert_eq!(failed(stage.bodies(&ended).await), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn hosts_and_uploads_that_were_left_are_forgotten_after_a_day() {
+    let stage = Stage::with_grace(Duration::from_millis(60)).await;
+    host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({"agent": "clerk", "query": {"text": "go"}})).await.is(201);
+    let upload = stage.post("/v1/uploads", json!({})).await.is(201)["id"].as_str().unwrap().to_owned();
+    let chunk = stage.call(Method::PUT, &format!("/v1/uploads/{upload}?offset=0")).body("[1");
+    Reply::to(chunk).await.is(204);
+    stage.clock.advance(Duration::from_hours(25));
+    until(|| async { (stage.get("/v1/agents").await.is(200) == json!({"agents": []})).then_some(()) }).await;
+    let bodies = stage.bodies(made["id"].as_str().unwrap()).await;
+    assert_eq!(bodies.last().unwrap()["name"], "run_failed");
+    let store = stage.store().await;
+    until(|| async { store.upload(&upload).await.unwrap().is_none().then_some(()) }).await;
+}
+
+#[tokio::test]
+async fn a_run_is_given_again_until_it_leaves_a_trace() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({"agent": "clerk", "query": {"text": "go"}})).await.is(201);
+    let given = work(&stage, &host).await.is(200);
+    // The reply may be on its way.
+    work(&stage, &host).await.is(204);
+    stage.clock.advance(Duration::from_secs(20));
+    assert_eq!(work(&stage, &host).await.is(200), given);
+    stage.ask(made["id"].as_str().unwrap(), asks("clerk", "go")).await;
+    stage.clock.advance(Duration::from_secs(20));
+    work(&stage, &host).await.is(204);
+}
+
+#[tokio::test]
+async fn cancelling_a_session_cancels_its_running_tools() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({"agent": "clerk", "query": {"text": "go"}})).await.is(201);
+    let session = made["id"].as_str().unwrap();
+    work(&stage, &host).await.is(200);
+    let call = |id: &str| json!({"event_id": uuid(), "agent": "clerk", "type": "tool_call", "call_id": id, "tool": "add"});
+    let result = json!({"event_id": uuid(), "agent": "clerk", "type": "tool_result", "call_id": "c1", "tool": "add",
+        "output": 1});
+    stage.observe(session, json!([call("c1"), call("c2"), result])).await.is(200);
+    for _ in 0..2 {
+        stage.post(&format!("/v1/sessions/{session}/cancel"), json!({})).await.is(200);
+    }
+    let given = work(&stage, &host).await.is(200);
+    assert_eq!((&given["kind"], &given["call_id"]), (&json!("cancel"), &json!("c2")));
+    work(&stage, &host).await.is(204);
 }

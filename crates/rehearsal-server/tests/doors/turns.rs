@@ -424,3 +424,51 @@ async fn an_answer_that_could_not_be_read_again_is_refused() {
     stage.answer(&turn, json!({"text": "hello"})).await.is(200);
     stage.get(&format!("/v1/sessions/{session}/ledger")).await.is(200);
 }
+
+/// Cues that were opened past the doors.
+async fn many_cues(stage: &Stage, session: &str, answered: bool) {
+    use rehearsal_store::{CueChange, CueId, CueKind, NewCue, Write};
+    let mut write = Write::new(session.into(), 0, 0);
+    for _ in 0..1000 {
+        let id = CueId::new(uuid());
+        write.cues.push(CueChange::Open(NewCue {
+            id: id.clone(),
+            kind: CueKind::Tool,
+            agent: "clerk".to_owned(),
+            turn: None,
+            call: None,
+            prompt: json!({}),
+        }));
+        if answered {
+            let (answer, key) = (json!({"output": 1}), Some(uuid()));
+            write.cues.push(CueChange::Answer { cue: id, answer, key, event: None });
+        }
+    }
+    stage.store().await.write(write).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_call_is_taken_once_however_many_were_answered_before() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    many_cues(&stage, &session, true).await;
+    stage.ask(&session, asks("clerk", "hi")).await;
+    let call = || {
+        let call = stage.call(Method::POST, &format!("/v1/sessions/{session}/calls"));
+        call.header("idempotency-key", "k").json(&json!({"tool": "add", "args": {"a": 1, "b": 2}}))
+    };
+    let first = Reply::to(call()).await.is(200);
+    assert_eq!(Reply::to(call()).await.is(200), first);
+}
+
+#[tokio::test]
+async fn the_head_is_found_however_many_were_abandoned_before() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    many_cues(&stage, &session, false).await;
+    stage.store().await.abandon_cues(i64::MAX, i64::MAX).await.unwrap();
+    let turn = stage.ask(&session, asks("clerk", "hi")).await;
+    assert_eq!(stage.get(&format!("/v1/sessions/{session}")).await.is(200)["head"], turn.as_str());
+    assert_eq!(stage.get("/v1/cues").await.is(200)["cues"][0]["id"], turn.as_str());
+    assert_eq!(stage.get(&format!("/v1/cues/{turn}")).await.is(200)["head"], true);
+}

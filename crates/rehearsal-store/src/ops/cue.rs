@@ -130,9 +130,32 @@ impl Op for FindCues {
             let words: Vec<String> = statuses.iter().map(|status| format!("'{}'", status.word())).collect();
             sql.extend([" AND c.status IN (", &words.join(", "), ")"]);
         }
-        sql += " ORDER BY s.created_ms, s.id, c.position LIMIT ";
+        // However many are abandoned, those that somebody waits for are on the first page.
+        sql += " ORDER BY CASE c.status WHEN 'abandoned' THEN 1 ELSE 0 END, s.created_ms, s.id, c.position LIMIT ";
         sql += &page_size(*limit).to_string();
         db.rows(&sql, &binds).await?.into_iter().map(read).collect()
+    }
+}
+
+/// The last cue of a session that was answered with a key.
+#[derive(Debug)]
+pub(crate) struct FindAnswered {
+    pub(crate) session: SessionId,
+    pub(crate) key: String,
+}
+
+impl Op for FindAnswered {
+    type Output = Option<Cue>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM cues c WHERE c.session_id = $1 AND c.answer_key = $2 \
+             ORDER BY c.position DESC LIMIT 1"
+        );
+        first(db, &sql, &[self.session.as_str().into(), self.key.as_str().into()])
+            .await?
+            .map(read)
+            .transpose()
     }
 }
 
@@ -163,6 +186,7 @@ impl Op for TouchCues {
 #[derive(Debug)]
 pub(crate) struct AbandonCues {
     pub(crate) unseen_since: i64,
+    pub(crate) of_runs: i64,
 }
 
 impl Op for AbandonCues {
@@ -170,10 +194,12 @@ impl Op for AbandonCues {
 
     async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<Vec<Cue>, StoreError> {
         let sql = format!(
-            "UPDATE cues AS c SET status = 'abandoned' WHERE c.status = 'open' AND c.seen_at < $1 RETURNING {}",
+            "UPDATE cues AS c SET status = 'abandoned' WHERE c.status = 'open' AND c.seen_at < $1 \
+             AND (c.seen_at < $2 OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = c.session_id \
+             AND s.source = 'run')) RETURNING {}",
             COLUMNS.replace("c.", "")
         );
-        let rows = db.rows(&sql, &[self.unseen_since.into()]).await?;
+        let rows = db.rows(&sql, &[self.unseen_since.into(), self.of_runs.into()]).await?;
         let mut cues = rows.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
         cues.sort_by(|a, b| (&a.session, a.position).cmp(&(&b.session, b.position)));
         let sessions: BTreeSet<&SessionId> = cues.iter().map(|cue| &cue.session).collect();

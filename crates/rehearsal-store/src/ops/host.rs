@@ -8,6 +8,13 @@ use crate::{Change, Host, StoreError, Work, WorkOutcome};
 
 const PUT_HOST: &str = "INSERT INTO hosts (id, name, agents, seen_at) VALUES ($1, $2, $3, $4) \
     ON CONFLICT (id) DO UPDATE SET name = excluded.name, agents = excluded.agents, seen_at = excluded.seen_at";
+/// A `run` whose reply got lost looks like this for so long: it was taken, and nothing came of it, not even an event.
+/// One that takes longer to begin is given again too; its host knows it by its id.
+const LOST: i64 = 15_000;
+/// A `run` that was taken before `$1` and has left no trace: the message is still the session's last event.
+const LEFT_NO_TRACE: &str = "taken = 1 AND outcome IS NULL AND kind = 'run' AND taken_at < $1 AND host_id = $2 \
+    AND EXISTS (SELECT 1 FROM sessions s JOIN events e ON e.session_id = s.id AND e.seq = s.last_seq \
+    WHERE s.id = work.session_id AND s.status = 'active' AND e.kind = 'user_message')";
 const WORK: &str = "id, host_id, session_id, kind, payload, taken, outcome, created_at";
 
 #[derive(Debug)]
@@ -22,6 +29,22 @@ impl Op for PutHost {
         db.run(PUT_HOST, &binds).await?;
         told.push(Change::Work(id.clone()));
         Ok(())
+    }
+}
+
+/// Says that a host is there now, and whether it is known at all.
+#[derive(Debug)]
+pub(crate) struct TouchHost {
+    pub(crate) id: String,
+    pub(crate) now: i64,
+}
+
+impl Op for TouchHost {
+    type Output = bool;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<bool, StoreError> {
+        let sql = "UPDATE hosts SET seen_at = $1 WHERE id = $2";
+        Ok(db.run(sql, &[self.now.into(), self.id.as_str().into()]).await? > 0)
     }
 }
 
@@ -62,26 +85,68 @@ impl Op for DeleteHost {
 
 /// Whether there is work for a host. Hosts ask often and there seldom is, so this is asked first: it needs no writer.
 #[derive(Debug)]
-pub(crate) struct HasWork(pub(crate) String);
+pub(crate) struct HasWork {
+    pub(crate) host: String,
+    pub(crate) now: i64,
+}
 
 impl Op for HasWork {
     type Output = bool;
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<bool, StoreError> {
         let sql = "SELECT id FROM work WHERE host_id = $1 AND taken = 0 AND outcome IS NULL LIMIT 1";
-        Ok(first(db, sql, &[self.0.as_str().into()]).await?.is_some())
+        if first(db, sql, &[self.host.as_str().into()]).await?.is_some() {
+            return Ok(true);
+        }
+        let sql = format!("SELECT id FROM work WHERE {LEFT_NO_TRACE} LIMIT 1");
+        let binds = [self.now.saturating_sub(LOST).into(), self.host.as_str().into()];
+        Ok(first(db, &sql, &binds).await?.is_some())
     }
 }
 
+/// Takes what nobody has taken, or else what was taken and whose reply got lost.
 #[derive(Debug)]
-pub(crate) struct TakeWork(pub(crate) String);
+pub(crate) struct TakeWork {
+    pub(crate) host: String,
+    pub(crate) now: i64,
+}
 
 impl Op for TakeWork {
     type Output = Option<Work>;
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Option<Work>, StoreError> {
-        let sql = format!("UPDATE work SET taken = 1 WHERE number = ({}) RETURNING {WORK}", D::OLDEST_WORK);
-        first(db, &sql, &[self.0.as_str().into()]).await?.map(read).transpose()
+        let Self { host, now } = self;
+        let oldest = D::OLDEST_WORK;
+        let sql =
+            format!("UPDATE work SET taken = 1, taken_at = $1 WHERE number = ({oldest}) RETURNING {WORK}");
+        if let Some(row) = first(db, &sql, &[(*now).into(), host.as_str().into()]).await? {
+            return read(row).map(Some);
+        }
+        let lost = format!("SELECT number FROM work WHERE {LEFT_NO_TRACE} ORDER BY number LIMIT 1");
+        let before = now.saturating_sub(LOST);
+        let Some(mut row) = first(db, &lost, &[before.into(), host.as_str().into()]).await? else {
+            return Ok(None);
+        };
+        // Two that ask at the same moment do not both get it.
+        let again = format!(
+            "UPDATE work SET taken_at = $1 WHERE number = $2 AND taken_at < $3 AND outcome IS NULL RETURNING {WORK}"
+        );
+        first(db, &again, &[(*now).into(), row.int()?.into(), before.into()]).await?.map(read).transpose()
+    }
+}
+
+/// The runs that a host was given and that have not come to an end.
+#[derive(Debug)]
+pub(crate) struct FindOpenRuns(pub(crate) String);
+
+impl Op for FindOpenRuns {
+    type Output = Vec<Work>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Vec<Work>, StoreError> {
+        let sql = format!(
+            "SELECT {WORK} FROM work WHERE host_id = $1 AND outcome IS NULL AND kind = 'run' ORDER BY number"
+        );
+        db.rows(&sql, &[self.0.as_str().into()]).await?.into_iter().map(read).collect()
     }
 }
 

@@ -1,5 +1,8 @@
 //! Runs.
 
+use rehearsal_core::SessionId;
+
+use super::cue::dismiss_all;
 use super::session::cut_page;
 use super::{json, page_size, page_token, read_page_token};
 use crate::db::{Cell, Db, DbError, Op, Row, first};
@@ -32,6 +35,57 @@ impl Op for PutRun {
             other => other.into(),
         })?;
         Ok(())
+    }
+}
+
+/// Says that the process of a run is there now.
+#[derive(Debug)]
+pub(crate) struct TouchRun {
+    pub(crate) id: String,
+    pub(crate) now: i64,
+}
+
+impl Op for TouchRun {
+    type Output = ();
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<(), StoreError> {
+        let sql = "UPDATE runs SET seen_at = $1 WHERE id = $2 AND status = 'running'";
+        db.run(sql, &[self.now.into(), self.id.as_str().into()]).await?;
+        Ok(())
+    }
+}
+
+const UNSEEN: &str = "SELECT id FROM runs WHERE status = 'running' AND COALESCE(seen_at, started_at) < $1";
+const INTERRUPT: &str = "UPDATE runs SET status = 'interrupted', ended_at = COALESCE(seen_at, started_at) \
+    WHERE id = $1 AND status = 'running' AND COALESCE(seen_at, started_at) < $2";
+const END_SESSIONS: &str = "UPDATE sessions SET status = 'cancelled' WHERE run_id = $1 AND status = 'active' \
+    RETURNING id";
+
+/// Ends the runs whose processes have gone without a word, with their sessions and what people are asked in them.
+#[derive(Debug)]
+pub(crate) struct InterruptRuns {
+    pub(crate) unseen_since: i64,
+    pub(crate) now: i64,
+}
+
+impl Op for InterruptRuns {
+    type Output = Vec<String>;
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<Vec<String>, StoreError> {
+        let mut interrupted = Vec::new();
+        for mut row in db.rows(UNSEEN, &[self.unseen_since.into()]).await? {
+            let id = row.text()?;
+            if db.run(INTERRUPT, &[id.as_str().into(), self.unseen_since.into()]).await? == 0 {
+                continue; // it said something just now
+            }
+            for mut row in db.rows(END_SESSIONS, &[id.as_str().into()]).await? {
+                let session = SessionId::new(row.text()?);
+                dismiss_all(db, &session, self.now).await?;
+                told.push(Change::Session(session));
+            }
+            interrupted.push(id);
+        }
+        Ok(interrupted)
     }
 }
 

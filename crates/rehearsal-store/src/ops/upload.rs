@@ -105,6 +105,20 @@ impl Op for FindUpload {
     }
 }
 
+/// Removes uploads that nothing was added to since a moment.
+#[derive(Debug)]
+pub(crate) struct DeleteUploads {
+    pub(crate) before: i64,
+}
+
+impl Op for DeleteUploads {
+    type Output = u64;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<u64, StoreError> {
+        Ok(db.run("DELETE FROM uploads WHERE updated_at < $1", &[self.before.into()]).await?)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct DeleteUpload(pub(crate) String);
 

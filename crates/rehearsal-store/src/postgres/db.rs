@@ -101,7 +101,7 @@ impl<C: GenericClient + Sync> Db for PostgresDb<'_, C> {
     const LOCK_SESSION: &'static str =
         "SELECT last_seq, source, status, description FROM sessions WHERE id = $1 FOR UPDATE";
     const LOCK_UPLOAD: &'static str = "SELECT size FROM uploads WHERE id = $1 FOR UPDATE";
-    const OLDEST_WORK: &'static str = "SELECT number FROM work WHERE host_id = $1 AND taken = 0 \
+    const OLDEST_WORK: &'static str = "SELECT number FROM work WHERE host_id = $2 AND taken = 0 \
         AND outcome IS NULL ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED";
     const FIND: &'static str = "strpos";
 

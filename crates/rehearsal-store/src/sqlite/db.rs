@@ -55,7 +55,7 @@ impl Db for SqliteDb<'_> {
     const LOCK_SESSION: &'static str =
         "SELECT last_seq, source, status, description FROM sessions WHERE id = $1";
     const LOCK_UPLOAD: &'static str = "SELECT size FROM uploads WHERE id = $1";
-    const OLDEST_WORK: &'static str = "SELECT number FROM work WHERE host_id = $1 AND taken = 0 \
+    const OLDEST_WORK: &'static str = "SELECT number FROM work WHERE host_id = $2 AND taken = 0 \
         AND outcome IS NULL ORDER BY number LIMIT 1";
     const FIND: &'static str = "instr";
 

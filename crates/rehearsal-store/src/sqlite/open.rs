@@ -11,7 +11,7 @@ use super::db::meaning;
 use crate::StoreError;
 
 /// What brings a file from each version to the next.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("schema-2.sql")];
 
 /// How many statements each connection keeps prepared.
 const STATEMENTS: usize = 128;

@@ -43,7 +43,7 @@ behaviours! {
         home.store.write(write).await.unwrap();
         told(&mut changes, |change| *change == Change::Work("h".to_owned())).await;
         let cue = home.ask(&session).await;
-        home.store.abandon_cues(NOW + 10).await.unwrap();
+        home.store.abandon_cues(NOW + 10, NOW + 10).await.unwrap();
         home.store.touch_cues(&[cue], NOW + 20).await.unwrap();
         for _ in 0..3 {
             told(&mut changes, of(&session)).await;

@@ -60,7 +60,7 @@ behaviours! {
         assert_refused(change(home, &session, NOW, answer(&cue, json!(2))).await, "is answered already");
         assert_refused(change(home, &session, NOW, CueChange::Dismiss { cue: cue.clone() }).await, "is answered already");
         home.store.touch_cues(std::slice::from_ref(&cue), NOW + 9).await.unwrap();
-        assert_eq!(home.store.abandon_cues(NOW + 99).await.unwrap(), []);
+        assert_eq!(home.store.abandon_cues(NOW + 99, NOW + 99).await.unwrap(), []);
         assert_eq!(look(home, &cue).await.status, CueStatus::Answered);
     }
 
@@ -88,12 +88,12 @@ behaviours! {
         let session = home.session().await;
         let (left, waited) = (home.ask(&session).await, home.ask(&session).await);
         home.store.touch_cues(&[waited.clone(), CueId::new("nobody's")], NOW + 100).await.unwrap();
-        assert_eq!(home.store.abandon_cues(NOW).await.unwrap(), []);
-        let abandoned = home.store.abandon_cues(NOW + 50).await.unwrap();
+        assert_eq!(home.store.abandon_cues(NOW, NOW).await.unwrap(), []);
+        let abandoned = home.store.abandon_cues(NOW + 50, NOW + 50).await.unwrap();
         assert_eq!(abandoned.iter().map(|cue| &cue.id).collect::<Vec<_>>(), [&left]);
         assert_eq!(abandoned[0], look(home, &left).await);
         assert_eq!(abandoned[0].status, CueStatus::Abandoned);
-        assert_eq!(home.store.abandon_cues(NOW + 50).await.unwrap(), []);
+        assert_eq!(home.store.abandon_cues(NOW + 50, NOW + 50).await.unwrap(), []);
 
         home.store.touch_cues(std::slice::from_ref(&left), NOW + 200).await.unwrap();
         let kept = look(home, &left).await;
@@ -101,7 +101,7 @@ behaviours! {
         home.store.touch_cues(std::slice::from_ref(&left), NOW + 150).await.unwrap();
         assert_eq!(look(home, &left).await.seen_at, NOW + 200);
 
-        home.store.abandon_cues(NOW + 300).await.unwrap();
+        home.store.abandon_cues(NOW + 300, NOW + 300).await.unwrap();
         change(home, &session, NOW, answer(&left, json!("late"))).await.unwrap();
         assert_eq!(look(home, &left).await.status, CueStatus::Answered);
     }
@@ -115,5 +115,36 @@ behaviours! {
         assert_eq!(look(home, &cue_id).await.status, CueStatus::Dismissed);
         let more = CueChange::Open(cue(&CueId::new(id())));
         assert_refused(change(home, &session, NOW, more).await, "has ended");
+    }
+
+    async fn cues_that_somebody_waits_for_come_before_abandoned_ones(home: &Home) {
+        let session = home.session().await;
+        let left = [home.ask(&session).await, home.ask(&session).await];
+        home.store.abandon_cues(NOW + 1, NOW + 1).await.unwrap();
+        let open = home.ask(&session).await;
+        assert_eq!(waiting(home, Some(&session)).await, [open.clone(), left[0].clone(), left[1].clone()]);
+        let query = CueQuery { limit: 1, ..CueQuery::default() };
+        assert_eq!(home.store.cues(&query).await.unwrap()[0].id, open);
+    }
+
+    async fn an_answer_is_found_by_its_key(home: &Home) {
+        let (session, other) = (home.session().await, home.session().await);
+        assert_eq!(home.store.answered_cue(&session, "k").await.unwrap(), None);
+        for asked in [&session, &other, &session] {
+            let cue = home.ask(asked).await;
+            change(home, asked, NOW, answer(&cue, json!(1))).await.unwrap();
+        }
+        let found = home.store.answered_cue(&session, "k").await.unwrap().unwrap();
+        assert_eq!((found.session, found.position), (session.clone(), 2));
+        assert_eq!(home.store.answered_cue(&session, "other").await.unwrap(), None);
+    }
+
+    async fn a_cue_of_a_run_has_a_grace_of_its_own(home: &Home) {
+        let (session, run) = (home.session().await, home.session_from(rehearsal_store::SessionSource::Run).await);
+        let (left, waited) = (home.ask(&session).await, home.ask(&run).await);
+        let abandoned = home.store.abandon_cues(NOW + 50, NOW).await.unwrap();
+        assert_eq!(abandoned.iter().map(|cue| &cue.id).collect::<Vec<_>>(), [&left]);
+        let abandoned = home.store.abandon_cues(NOW + 50, NOW + 50).await.unwrap();
+        assert_eq!(abandoned.iter().map(|cue| &cue.id).collect::<Vec<_>>(), [&waited]);
     }
 }

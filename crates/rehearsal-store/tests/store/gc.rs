@@ -103,4 +103,23 @@ behaviours! {
         assert!(there(home, &session).await);
         assert!(home.store.upload("u").await.unwrap().is_some());
     }
+
+    async fn a_run_whose_process_is_gone_is_interrupted_and_can_go(home: &Home) {
+        let gone = run(home, "gone", 0, None, None).await;
+        let cue = home.ask(&gone).await;
+        let alive = run(home, "alive", 0, None, None).await;
+        home.store.touch_run("gone", NOW + 10).await.unwrap();
+        home.store.touch_run("alive", NOW + 60).await.unwrap();
+        assert_eq!(home.store.interrupt_runs(NOW + 10, NOW + 70).await.unwrap(), Vec::<String>::new());
+        assert_eq!(home.store.interrupt_runs(NOW + 50, NOW + 70).await.unwrap(), ["gone"]);
+        let ended = home.store.run("gone").await.unwrap().unwrap();
+        assert_eq!((ended.status.as_str(), ended.ended_at), ("interrupted", Some(NOW + 10)));
+        assert_eq!(home.store.cue(&cue).await.unwrap().unwrap().status, rehearsal_store::CueStatus::Dismissed);
+        assert_eq!(home.store.session(&alive).await.unwrap().unwrap().status, SessionStatus::Active);
+        // One that has ended stays as it ended.
+        home.store.touch_run("gone", NOW + 99).await.unwrap();
+        assert_eq!(home.store.run("gone").await.unwrap().unwrap(), ended);
+        assert_eq!(home.store.gc(GcPolicy { keep: Some(0), ..GcPolicy::default() }).await.unwrap(), (1, 1));
+        assert!(!there(home, &gone).await && there(home, &alive).await);
+    }
 }

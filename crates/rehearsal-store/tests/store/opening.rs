@@ -52,6 +52,31 @@ async fn many_may_make_a_file_at_once() {
 }
 
 #[tokio::test]
+async fn a_file_of_the_first_version_is_brought_to_this_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("s.db").display().to_string();
+    let connection = rusqlite::Connection::open(&place).unwrap();
+    connection.execute_batch(include_str!("../../src/sqlite/schema.sql")).unwrap();
+    connection
+        .execute("INSERT INTO runs (id, started_at, title, status) VALUES ('r', 1, 't', 'running')", [])
+        .unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    drop(connection);
+    assert_eq!(open(&place).await.unwrap().interrupt_runs(2, 3).await.unwrap(), ["r"]);
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_version_is_brought_to_this_one() {
+    let database = rehearsal_testkit::postgres::Database::new();
+    database.sql(include_str!("../../src/postgres/schema.sql"));
+    database.sql("CREATE TABLE rehearsal_version (version BIGINT NOT NULL)");
+    database.sql("INSERT INTO rehearsal_version VALUES (1)");
+    database.sql("INSERT INTO runs (id, started_at, title, status) VALUES ('r', 1, 't', 'running')");
+    let store = open(database.address()).await.unwrap();
+    assert_eq!(store.interrupt_runs(2, 3).await.unwrap(), ["r"]);
+}
+
+#[tokio::test]
 async fn a_file_of_a_newer_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("s.db").display().to_string();

@@ -264,6 +264,6 @@ behaviours! {
 
         assert_eq!(home.store.events(&session, 2, 9).await.unwrap().len(), 1);
         assert_eq!(home.store.cue(&cue_id).await.unwrap().unwrap().answer, Some(nested(100)));
-        assert_eq!(home.store.take_work("h").await.unwrap().unwrap().payload, nested(100));
+        assert_eq!(home.store.take_work("h", NOW).await.unwrap().unwrap().payload, nested(100));
     }
 }

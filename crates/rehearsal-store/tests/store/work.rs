@@ -42,7 +42,7 @@ behaviours! {
         assert_eq!(home.store.hosts().await.unwrap(), []);
         let outcome = home.store.work(&work[0]).await.unwrap().unwrap().outcome;
         assert!(matches!(&outcome, Some(WorkOutcome::Failed(why)) if why.contains("went away")), "{outcome:?}");
-        assert_eq!(home.store.take_work(&host.id).await.unwrap(), None);
+        assert_eq!(home.store.take_work(&host.id, NOW).await.unwrap(), None);
         assert!(matches!(home.store.delete_host(&host.id).await, Err(StoreError::NotFound { what: "host", .. })));
     }
 
@@ -50,10 +50,10 @@ behaviours! {
         let given = give(home, "h", 3).await;
         give(home, "other", 1).await;
         for id in &given {
-            let work = home.store.take_work("h").await.unwrap().unwrap();
+            let work = home.store.take_work("h", NOW).await.unwrap().unwrap();
             assert_eq!((&work.id, work.taken, &work.payload), (id, true, &json!({"agent": "a"})));
         }
-        assert_eq!(home.store.take_work("h").await.unwrap(), None);
+        assert_eq!(home.store.take_work("h", NOW).await.unwrap(), None);
     }
 
     async fn each_piece_of_work_is_taken_once(home: &Home) {
@@ -62,7 +62,7 @@ behaviours! {
             let store = home.store.clone();
             tokio::spawn(async move {
                 let mut taken = Vec::new();
-                while let Some(work) = store.take_work("h").await.unwrap() {
+                while let Some(work) = store.take_work("h", NOW).await.unwrap() {
                     taken.push(work.id);
                 }
                 taken
@@ -115,5 +115,51 @@ behaviours! {
         let more = home.store.put_chunk("u", 256 << 20, Bytes::from_static(b"x"), NOW).await;
         assert_refused(more, "more than 268435456 bytes");
         assert_eq!(home.store.upload("u").await.unwrap().unwrap().len(), 256 << 20);
+    }
+
+    async fn a_host_that_is_seen_keeps_what_it_said(home: &Home) {
+        let about = json!({"tools": []}).as_object().unwrap().clone();
+        let agents = vec![AgentRecord { name: "triage".to_owned(), about }];
+        let host = Host { id: id(), name: "laptop".to_owned(), agents, seen_at: NOW };
+        assert!(!home.store.touch_host(&host.id, NOW).await.unwrap());
+        home.store.put_host(&host).await.unwrap();
+        assert!(home.store.touch_host(&host.id, NOW + 5).await.unwrap());
+        assert_eq!(home.store.hosts().await.unwrap(), [Host { seen_at: NOW + 5, ..host }]);
+    }
+
+    async fn a_run_whose_reply_got_lost_is_given_again(home: &Home) {
+        let given = give(home, "h", 1).await;
+        let take = async |later: i64| home.store.take_work("h", NOW + later).await.unwrap().map(|work| work.id);
+        assert_eq!(take(0).await.as_ref(), Some(&given[0]));
+        assert_eq!(take(10_000).await, None);
+        assert_eq!(take(20_000).await.as_ref(), Some(&given[0]));
+        // It was given just now; nobody else gets it.
+        assert_eq!(take(21_000).await, None);
+        assert_eq!(home.store.take_work("other", NOW + 60_000).await.unwrap(), None);
+        // What nobody has taken comes first.
+        let newer = give(home, "h", 1).await;
+        assert_eq!(take(60_000).await.as_ref(), Some(&newer[0]));
+        assert_eq!(take(60_001).await.as_ref(), Some(&given[0]));
+        home.store.finish_work(&given[0], WorkOutcome::Done(json!({}))).await.unwrap();
+        home.store.finish_work(&newer[0], WorkOutcome::Failed("no".to_owned())).await.unwrap();
+        assert_eq!(take(120_000).await, None);
+    }
+
+    async fn a_run_that_has_begun_is_given_once(home: &Home) {
+        let given = give(home, "h", 1).await;
+        let work = home.store.take_work("h", NOW).await.unwrap().unwrap();
+        home.append(&work.session, request(), Some(&id())).await.unwrap();
+        assert_eq!(home.store.take_work("h", NOW + 60_000).await.unwrap(), None);
+        assert_eq!(home.store.open_runs("h").await.unwrap()[0].id, given[0]);
+        home.store.finish_work(&given[0], WorkOutcome::Done(json!({}))).await.unwrap();
+        assert_eq!(home.store.open_runs("h").await.unwrap(), []);
+    }
+
+    async fn uploads_nobody_used_go(home: &Home) {
+        home.store.put_chunk("old", 0, Bytes::from_static(b"x"), NOW).await.unwrap();
+        home.store.put_chunk("new", 0, Bytes::from_static(b"x"), NOW + 1).await.unwrap();
+        assert_eq!(home.store.delete_uploads(NOW + 1).await.unwrap(), 1);
+        assert_eq!(home.store.upload("old").await.unwrap(), None);
+        assert!(home.store.upload("new").await.unwrap().is_some());
     }
 }
