@@ -1,8 +1,7 @@
 //! A run whose ledgers are in the store, and whose people answer there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,12 +13,13 @@ use rehearsal_core::{Clock, EndReason, Event, EventBody, Failure, Phase, Session
 use rehearsal_sim::person::{People, PersonCue, PersonPart};
 use rehearsal_store::{
     Change, CueChange, CueId, CueKind, CueStatus, NewCue, NewEvent, NewSession, Payload, RunRecord,
-    SessionSource, SessionStatus, StoreError, StoreRef, Write,
+    SessionSource, SessionStatus, StoreError, StoreRef, StoredEvent, Write,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
 
 use crate::ids::fresh;
 
@@ -31,21 +31,27 @@ const MOST_PENDING: usize = 10_000;
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// A cue of a run whose asker was seen within this time is never abandoned, however impatient the server is.
 pub(crate) const CUE_GRACE: Duration = Duration::from_secs(15);
+/// How often the store is told that this run goes on.
+const RUN_SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 /// A run that was not seen for so long has gone without a word.
 pub const RUN_GONE_AFTER: Duration = Duration::from_mins(10);
+/// How long to wait before the store is asked again when it could not be used for a moment.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// A run that is kept: its ledgers as they grow, its open cues, its results.
 ///
 /// A run has one process, and what it did is lost with it only when it was written nowhere and nobody was told: events
 /// are gathered for a moment and written together, always before a person is asked and before the run's end is known.
-/// Once a write has failed, every further event is written at once, so that whoever adds it learns of the failure.
+/// Once a write has failed, every further event of its case is written at once, so that whoever adds it learns of the
+/// failure. What could not be written waits, and is written when the store can be used again.
 #[derive(Debug)]
 pub struct KeptRun {
     store: StoreRef,
     clock: Arc<dyn Clock>,
     record: Mutex<RunRecord>,
-    pending: Mutex<Vec<(usize, Arc<Event>)>>,
-    failing: AtomicBool,
+    pending: Mutex<Vec<(usize, Waiting)>>,
+    /// The cases of which something could not be written.
+    failing: Mutex<BTreeSet<usize>>,
     sessions: tokio::sync::Mutex<Sessions>,
     /// What is being put away because nobody waits for it any more.
     leaving: Mutex<Vec<JoinHandle<()>>>,
@@ -62,6 +68,13 @@ pub struct KeptCase {
 
 /// The sessions of a run by the case and by their id on the ledger.
 type Sessions = BTreeMap<(usize, SessionId), Kept>;
+
+/// An event that waits to be written, with the id it has in the store, however often that is tried.
+#[derive(Clone, Debug)]
+struct Waiting {
+    event_id: String,
+    event: Arc<Event>,
+}
 
 /// A session of the run, as far as it is written.
 #[derive(Clone, Debug)]
@@ -93,17 +106,24 @@ impl KeptRun {
             clock,
             record: Mutex::new(record),
             pending: Mutex::default(),
-            failing: AtomicBool::new(false),
+            failing: Mutex::default(),
             sessions: tokio::sync::Mutex::default(),
             leaving: Mutex::default(),
         });
         let writer = Arc::downgrade(&run);
+        let mut seen = run.clock.now();
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(GATHER).await;
                 let Some(run) = writer.upgrade() else { return };
                 // Whoever adds the next event, or ends the run, meets the same failure.
                 let _told_later = run.flush().await;
+                let now = run.clock.now();
+                if rehearsal_core::elapsed(seen, now) >= RUN_SIGN_OF_LIFE
+                    && run.store.touch_run(&run.id(), now.as_millisecond()).await.is_ok()
+                {
+                    seen = now;
+                }
             }
         });
         Ok(run)
@@ -158,29 +178,44 @@ impl KeptRun {
     /// # Errors
     /// The store cannot be used; what waits goes on waiting.
     pub async fn flush(self: &Arc<Self>) -> Result<(), StoreError> {
+        self.flush_each().await?.into_values().next().map_or(Ok(()), Err)
+    }
+
+    /// Writes what waits, and gives the cases of which something could not be written.
+    async fn flush_each(self: &Arc<Self>) -> Result<BTreeMap<usize, StoreError>, StoreError> {
         let run = self.clone();
         let written = tokio::spawn(async move {
             let mut sessions = run.sessions.lock().await;
             run.write_pending(&mut sessions).await
         });
-        written.await.unwrap_or_else(|error| Err(stopped(&error)))
+        written.await.map_err(|error| stopped(&error))
     }
 
-    async fn write_pending(&self, sessions: &mut Sessions) -> Result<(), StoreError> {
+    async fn write_pending(&self, sessions: &mut Sessions) -> BTreeMap<usize, StoreError> {
         let events = std::mem::take(&mut *self.pending());
-        let mut gathered: BTreeMap<(usize, SessionId), Vec<Arc<Event>>> = BTreeMap::new();
-        for (case, event) in events {
-            gathered.entry((case, event.session.clone())).or_default().push(event);
+        let mut gathered: BTreeMap<(usize, SessionId), BTreeMap<u64, Waiting>> = BTreeMap::new();
+        for (case, waiting) in events {
+            let key = (case, waiting.event.session.clone());
+            // The session has its id before the first try, so that a second one finds what the first has left.
+            let kept = sessions.entry(key.clone()).or_insert_with(Kept::new);
+            // Whoever was told of a failure brings the same events again.
+            if waiting.event.seq > kept.last_seq {
+                gathered.entry(key).or_default().entry(waiting.event.seq).or_insert(waiting);
+            }
         }
         // All at the same time, so that the store commits them together.
-        let writes = gathered.into_iter().map(|(key, events)| {
-            let kept = sessions.get(&key).cloned().unwrap_or_else(Kept::new);
-            async move {
-                let outcome = self.write(kept, &events).await;
-                (key, events, outcome)
-            }
-        });
-        let (mut failed, mut left) = (None, Vec::new());
+        let writes: Vec<_> = gathered
+            .into_iter()
+            .map(|(key, events)| {
+                let kept = sessions.get(&key).cloned().unwrap_or_else(Kept::new);
+                let events: Vec<Waiting> = events.into_values().collect();
+                async move {
+                    let outcome = self.write(kept, &events).await;
+                    (key, events, outcome)
+                }
+            })
+            .collect();
+        let (mut failed, mut left) = (BTreeMap::new(), Vec::new());
         for (key, events, outcome) in join_all(writes).await {
             match outcome {
                 Ok(kept) => {
@@ -188,48 +223,57 @@ impl KeptRun {
                 }
                 Err(error) => {
                     left.extend(events.into_iter().map(|event| (key.0, event)));
-                    failed = Some(error);
+                    failed.insert(key.0, error);
                 }
             }
         }
-        self.failing.store(failed.is_some(), Ordering::Relaxed);
-        let Some(error) = failed else { return Ok(()) };
-        let mut pending = self.pending();
-        left.append(&mut pending);
-        *pending = left;
-        Err(error)
+        *self.failing() = failed.keys().copied().collect();
+        if !left.is_empty() {
+            let mut pending = self.pending();
+            left.append(&mut pending);
+            *pending = left;
+        }
+        failed
     }
 
     /// Writes events of one session, and gives how far it is written then.
-    async fn write(&self, mut kept: Kept, events: &[Arc<Event>]) -> Result<Kept, StoreError> {
+    async fn write(&self, mut kept: Kept, events: &[Waiting]) -> Result<Kept, StoreError> {
+        let error = match self.append(kept.clone(), events).await {
+            Err(error @ (StoreError::Moved { .. } | StoreError::Exists { .. })) => error,
+            outcome => return outcome,
+        };
+        // Only this run writes to its sessions: an earlier try was kept, and the word of it got lost.
+        let limit = u32::try_from(events.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let there = self.store.events(&kept.id, kept.last_seq, limit).await?;
+        let is_same = |(there, new): &(&StoredEvent, &Waiting)| there.event_id == new.event_id;
+        let same = there.iter().zip(events).take_while(is_same).count();
+        if same < there.len() || (same == 0 && kept.made) {
+            return Err(error);
+        }
+        kept.made = true;
+        let mut written = Write::new(kept.id.clone(), 0, kept.last_seq);
+        for waiting in &events[..same] {
+            kept.hear(&waiting.event, &mut written);
+        }
+        self.append(kept, &events[same..]).await
+    }
+
+    async fn append(&self, mut kept: Kept, events: &[Waiting]) -> Result<Kept, StoreError> {
+        let Some(first) = events.first() else { return Ok(kept) };
         let now = self.clock.now().as_millisecond();
         let mut write = Write::new(kept.id.clone(), now, kept.last_seq);
         if !kept.made {
-            write.create = events.first().map(|first| self.new_session(first));
+            write.create = Some(self.new_session(&first.event));
         }
-        for event in events {
-            match &event.body {
-                // A loop only keeps the conversation going; the session is of the agent in it.
-                EventBody::AgentStarted { kind } if !kept.is_named && &**kind != "loop" => {
-                    kept.is_named = true;
-                    write.agent = Some(event.author.to_string());
-                }
-                EventBody::FinalResponse { .. } | EventBody::AgentEnded { .. } => kept.is_answered = true,
-                EventBody::SessionEnded { reason } => {
-                    let by_itself = matches!(reason, EndReason::Completed | EndReason::StateMatches);
-                    let completed = by_itself && kept.is_answered;
-                    write.status =
-                        Some(if completed { SessionStatus::Completed } else { SessionStatus::Cancelled });
-                }
-                _ => {}
-            }
+        for Waiting { event_id, event } in events {
+            kept.hear(event, &mut write);
             let payload = match event.body {
                 EventBody::ModelRequest(_) => Payload::Request,
                 EventBody::ModelResponse(_) if event.turn.is_some() => Payload::Response,
                 _ => Payload::Other,
             };
             write.events.push(NewEvent {
-                event_id: fresh(),
+                event_id: event_id.clone(),
                 payload,
                 event: event.clone(),
                 blob: Bytes::new(),
@@ -237,7 +281,6 @@ impl KeptRun {
         }
         self.store.write(write).await?;
         kept.made = true;
-        kept.last_seq = events.last().map_or(kept.last_seq, |last| last.seq);
         Ok(kept)
     }
 
@@ -263,14 +306,20 @@ impl KeptRun {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pending(&self) -> std::sync::MutexGuard<'_, Vec<(usize, Arc<Event>)>> {
+    fn pending(&self) -> std::sync::MutexGuard<'_, Vec<(usize, Waiting)>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failing(&self) -> std::sync::MutexGuard<'_, BTreeSet<usize>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a cue, after all that happened before it, and gives its session in the store.
     async fn open(&self, case: usize, id: &CueId, cue: PersonCue) -> Result<SessionId, StoreError> {
         let mut sessions = self.sessions.lock().await;
-        self.write_pending(&mut sessions).await?;
+        if let Some(error) = self.write_pending(&mut sessions).await.remove(&case) {
+            return Err(error);
+        }
         let kept = sessions.entry((case, cue.session.clone())).or_insert_with(Kept::new);
         let now = self.clock.now().as_millisecond();
         let mut write = Write::new(kept.id.clone(), now, kept.last_seq);
@@ -297,7 +346,14 @@ impl KeptRun {
             call: cue.call,
             prompt: cue.prompt,
         }));
-        self.store.write(write).await?;
+        match self.store.write(write.clone()).await {
+            // An earlier try was kept, and the word of it got lost.
+            Err(StoreError::Exists { what: "session", .. }) => {
+                write.create = None;
+                self.store.write(write).await?;
+            }
+            outcome => outcome?,
+        }
         kept.made = true;
         Ok(kept.id.clone())
     }
@@ -305,8 +361,17 @@ impl KeptRun {
     async fn wait(&self, session: &SessionId, id: &CueId) -> Result<Value, Failure> {
         let mut changes = self.store.changes();
         let mut life = tokio::time::interval(SIGN_OF_LIFE);
+        life.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let cue = self.store.cue(id).await.map_err(|error| failure("store", error.to_string()))?;
+            let cue = match self.store.cue(id).await {
+                // A person may take days to answer; the store need not be there all the time.
+                Err(error) if is_passing(&error) => {
+                    tracing::warn!("cannot look for the answer to cue {id}; it is tried again: {error}");
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+                found => found.map_err(|error| failure("store", error.to_string()))?,
+            };
             match cue {
                 Some(cue) if cue.status == CueStatus::Answered => {
                     return Ok(cue.answer.unwrap_or(Value::Null));
@@ -321,12 +386,21 @@ impl KeptRun {
                 () = changed(&mut changes, session) => {}
                 _ = life.tick() => {
                     let now = self.clock.now().as_millisecond();
-                    let touched = self.store.touch_cues(std::slice::from_ref(id), now).await;
-                    touched.map_err(|error| failure("store", error.to_string()))?;
+                    match self.store.touch_cues(std::slice::from_ref(id), now).await {
+                        Err(error) if is_passing(&error) => {
+                            tracing::debug!("cannot say that somebody waits for cue {id}: {error}");
+                        }
+                        touched => touched.map_err(|error| failure("store", error.to_string()))?,
+                    }
                 }
             }
         }
     }
+}
+
+/// Whether a store that fails like this may work in a moment.
+fn is_passing(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable { .. } | StoreError::Locked(_) | StoreError::Full(_))
 }
 
 /// Waits until something may have happened to a session. Whatever is told, even that something was missed, counts.
@@ -344,6 +418,26 @@ impl Kept {
     fn new() -> Self {
         Self { id: SessionId::new(fresh()), made: false, last_seq: 0, is_answered: false, is_named: false }
     }
+
+    /// Takes in an event that is written, and adds to the write what follows from it.
+    fn hear(&mut self, event: &Event, write: &mut Write) {
+        self.last_seq = event.seq;
+        match &event.body {
+            // A loop only keeps the conversation going; the session is of the agent in it.
+            EventBody::AgentStarted { kind } if !self.is_named && &**kind != "loop" => {
+                self.is_named = true;
+                write.agent = Some(event.author.to_string());
+            }
+            EventBody::FinalResponse { .. } | EventBody::AgentEnded { .. } => self.is_answered = true,
+            EventBody::SessionEnded { reason } => {
+                let by_itself = matches!(reason, EndReason::Completed | EndReason::StateMatches);
+                let completed = by_itself && self.is_answered;
+                write.status =
+                    Some(if completed { SessionStatus::Completed } else { SessionStatus::Cancelled });
+            }
+            _ => {}
+        }
+    }
 }
 
 fn failure(kind: &str, message: impl Into<String>) -> Failure {
@@ -359,11 +453,15 @@ impl Journal for KeptCase {
     async fn keep(&self, events: &[Arc<Event>]) -> io::Result<()> {
         let many = {
             let mut pending = self.run.pending();
-            pending.extend(events.iter().map(|event| (self.case, event.clone())));
+            let waiting = |event: &Arc<Event>| Waiting { event_id: fresh(), event: event.clone() };
+            pending.extend(events.iter().map(|event| (self.case, waiting(event))));
             pending.len() > MOST_PENDING
         };
-        if many || self.run.failing.load(Ordering::Relaxed) {
-            self.run.flush().await.map_err(io::Error::other)?;
+        let failing = self.run.failing().contains(&self.case);
+        if many || failing {
+            let mut failed = self.run.flush_each().await.map_err(io::Error::other)?;
+            // What became of another case is told to that case, and at the end.
+            return failed.remove(&self.case).map_or(Ok(()), |error| Err(io::Error::other(error)));
         }
         Ok(())
     }

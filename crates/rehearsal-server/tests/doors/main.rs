@@ -9,6 +9,7 @@ mod observations;
 mod restart;
 mod runs;
 mod sessions;
+mod shaky;
 mod stage;
 mod streams;
 mod turns;

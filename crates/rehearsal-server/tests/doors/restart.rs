@@ -1,8 +1,14 @@
 //! Nothing is lost when the server is.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rehearsal_core::{Clock as _, EndReason, Event, EventBody, SessionId};
+use rehearsal_store::{NewEvent, Payload, SessionStatus, Store as _, Write};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::shaky::Shaky;
 use crate::stage::{Reply, Stage, asks, soon, until, uuid};
 
 /// Asks for an answer until it comes, whatever becomes of the server meanwhile.
@@ -138,4 +144,54 @@ async fn nobody_is_refused_for_what_another_server_has_changed() {
     other.observe(&id, observation(ended)).await.unwrap();
     // This one has not seen the final response.
     Reply::to(stage.call(Method::POST, &format!("/v1/sessions/{session}/complete"))).await.is(200);
+}
+
+/// The session's row and its events are of one moment, even when somebody writes while they are read.
+#[tokio::test]
+async fn a_session_is_seen_at_one_moment() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let id: SessionId = session.as_str().into();
+    let store = Arc::new(Shaky::new(stage.store().await));
+    let desk =
+        rehearsal_server::Desk::new(store.clone(), stage.clock.clone(), std::time::Duration::from_hours(1));
+    let last = store.session(&id).await.unwrap().unwrap().last_seq;
+    let event = Event {
+        seq: last + 1,
+        session: id.clone(),
+        at: stage.clock.now(),
+        author: "rehearsal".into(),
+        invocation: None,
+        turn: None,
+        decision: None,
+        body: EventBody::SessionEnded { reason: EndReason::Cancelled },
+    };
+    let mut write = Write::new(id.clone(), stage.clock.now().as_millisecond(), last);
+    let (event, blob) = (Arc::new(event), bytes::Bytes::new());
+    write.events = vec![NewEvent { event_id: uuid(), payload: Payload::Other, event, blob }];
+    write.status = Some(SessionStatus::Cancelled);
+    *store.between.lock().unwrap() = Some(write);
+    let seen = desk.session(&id).await.unwrap();
+    assert_eq!((seen.status, seen.last_seq), (SessionStatus::Cancelled, last + 1));
+}
+
+/// Ledgers that are long as text are read again when they are needed, rather than kept.
+#[tokio::test]
+async fn long_ledgers_are_not_kept_in_memory() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let id: SessionId = session.as_str().into();
+    let store = Arc::new(Shaky::new(stage.store().await));
+    let desk =
+        rehearsal_server::Desk::new(store.clone(), stage.clock.clone(), std::time::Duration::from_hours(1));
+    let reads = async |length: usize| {
+        let change = json!({"event_id": uuid(), "agent": "clerk", "type": "state_change",
+            "state_delta": {"a": "x".repeat(length)}});
+        let before = store.read.load(Ordering::SeqCst);
+        desk.observe(&id, vec![serde_json::from_value(change).unwrap()]).await.unwrap();
+        store.read.load(Ordering::SeqCst) - before
+    };
+    assert!(reads(1).await > 0);
+    assert_eq!((reads(1 << 20).await, reads(1 << 20).await, reads(3 << 20).await), (0, 0, 0));
+    assert!(reads(1).await > 0 && reads(1).await > 0);
 }

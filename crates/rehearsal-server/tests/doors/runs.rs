@@ -3,15 +3,19 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use rehearsal_agent::{FunctionTool, LlmAgent, Loop, Model, Step};
-use rehearsal_core::{EndReason, MetricResult, Player, ToolDeclaration, Verdict};
+use rehearsal_agent::{FunctionTool, Journal as _, LlmAgent, Loop, Model, Step};
+use rehearsal_core::{
+    Clock as _, Content, Draft, EndReason, Event, EventBody, LEDGER_VERSION, Ledger, MetricResult, Player,
+    SessionId, SessionStarted, ToolDeclaration, Verdict,
+};
 use rehearsal_metrics::Custom;
 use rehearsal_models::{Reply as Line, ScriptedModel};
 use rehearsal_server::KeptRun;
 use rehearsal_sim::{Case, CaseRun, Mock, Opening, RunOptions};
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, soon, until};
+use crate::shaky::{Fate, Shaky};
+use crate::stage::{Stage, soon, until, uuid};
 
 fn script(replies: impl IntoIterator<Item = Line>) -> Arc<dyn Model> {
     Arc::new(ScriptedModel::list("script", replies))
@@ -220,4 +224,151 @@ async fn cues_of_a_run_that_goes_are_put_away() {
     run.end("interrupted", Value::Null).await.unwrap();
     assert_eq!(stage.get(&format!("/v1/cues/{id}")).await.is(200)["status"], "dismissed");
     assert_eq!(stage.get(&format!("/v1/runs/{}", run.id())).await.is(200)["status"], "interrupted");
+}
+
+/// A ledger that has begun.
+fn begun(stage: &Stage) -> Ledger {
+    let mut ledger = Ledger::new(SessionId::new(uuid()));
+    let start =
+        SessionStarted { version: LEDGER_VERSION, agent: "clerk".into(), ..SessionStarted::default() };
+    add(stage, &mut ledger, EventBody::SessionStarted(start));
+    add(stage, &mut ledger, EventBody::UserMessage { content: Content::user("hi").into() });
+    ledger
+}
+
+fn add(stage: &Stage, ledger: &mut Ledger, body: EventBody) -> Arc<Event> {
+    ledger.append(Draft::new(stage.clock.now(), "clerk", body)).unwrap().clone()
+}
+
+fn noted(stage: &Stage, ledger: &mut Ledger) -> Arc<Event> {
+    add(stage, ledger, EventBody::Note { name: "seen".into(), data: json!({}) })
+}
+
+/// The ledgers that are kept of a run.
+async fn kept_ledgers(stage: &Stage, run: &KeptRun) -> Vec<String> {
+    let mut ledgers = Vec::new();
+    for session in sessions_of(stage, run).await {
+        let path = format!("/v1/sessions/{}/ledger", session["id"].as_str().unwrap());
+        ledgers.push(stage.get(&path).await.text);
+    }
+    ledgers
+}
+
+#[tokio::test]
+async fn a_store_that_failed_for_a_moment_has_the_ledgers_whole() {
+    let stage = Stage::open().await;
+    let store = Arc::new(Shaky::new(stage.store().await));
+    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t").await.unwrap();
+    let (mut ledger, mut other) = (begun(&stage), begun(&stage));
+    run.case(0).keep(ledger.events()).await.unwrap();
+    run.flush().await.unwrap();
+
+    let id = ledger.session().clone();
+    let of_it = move |write: &rehearsal_store::Write| write.events.iter().any(|new| new.event.session == id);
+    store.on_write(move |write| if of_it(write) { Fate::Refused } else { Fate::Done });
+    noted(&stage, &mut ledger);
+    run.case(0).keep(&ledger.events()[2..]).await.unwrap();
+    run.flush().await.unwrap_err();
+    // Who hears of the failure brings it all again, and hears of it again.
+    for _ in 0..2 {
+        noted(&stage, &mut ledger);
+        let error = run.case(0).keep(&ledger.events()[2..]).await.unwrap_err();
+        assert!(error.to_string().contains("locked"), "{error}");
+    }
+    // Another case does not.
+    run.case(1).keep(other.events()).await.unwrap();
+    run.flush().await.unwrap_err();
+    noted(&stage, &mut other);
+    run.case(1).keep(&other.events()[2..]).await.unwrap();
+
+    store.on_write(|_| Fate::Done);
+    noted(&stage, &mut ledger);
+    run.case(0).keep(&ledger.events()[2..]).await.unwrap();
+    run.end("passed", Value::Null).await.unwrap();
+    let mut kept = kept_ledgers(&stage, &run).await;
+    kept.sort();
+    let mut expected = vec![ledger.to_jsonl(), other.to_jsonl()];
+    expected.sort();
+    assert_eq!(kept, expected);
+}
+
+#[tokio::test]
+async fn what_was_kept_unheard_is_kept_once() {
+    let stage = Stage::open().await;
+    let store = Arc::new(Shaky::new(stage.store().await));
+    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t").await.unwrap();
+    let mut ledger = begun(&stage);
+    let once = || {
+        let mut first = true;
+        store.on_write(move |write| {
+            let unheard = !write.events.is_empty() && std::mem::take(&mut first);
+            if unheard { Fate::DoneUnheard } else { Fate::Done }
+        });
+    };
+    once();
+    run.case(0).keep(ledger.events()).await.unwrap();
+    let _unheard = run.flush().await;
+    run.flush().await.unwrap();
+
+    once();
+    noted(&stage, &mut ledger);
+    run.case(0).keep(&ledger.events()[2..]).await.unwrap();
+    let _unheard = run.flush().await;
+    noted(&stage, &mut ledger);
+    run.case(0).keep(&ledger.events()[2..]).await.unwrap();
+    run.end("passed", Value::Null).await.unwrap();
+    assert_eq!(kept_ledgers(&stage, &run).await, [ledger.to_jsonl()]);
+}
+
+#[tokio::test]
+async fn a_run_waits_on_when_the_store_fails_for_a_moment() {
+    let stage = Stage::open().await;
+    let store = Arc::new(Shaky::new(stage.store().await));
+    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t").await.unwrap();
+    let options =
+        RunOptions { clock: stage.clock.clone(), journal: Some(run.case(0)), ..RunOptions::default() };
+    let case = by_person().people(run.case(0));
+    store.blind.store(1, std::sync::atomic::Ordering::SeqCst);
+    let people = async {
+        let cue = head(&stage).await;
+        stage.answer(cue["id"].as_str().unwrap(), json!({"text": "bye"})).await.is(200);
+    };
+    let (played, ()) = tokio::join!(play(&case, &options), people);
+    assert!(played.passed(), "{played}");
+}
+
+#[tokio::test]
+async fn nobody_else_writes_to_the_ledger_of_a_run() {
+    let stage = Stage::open().await;
+    let (run, options) = begin(&stage).await;
+    let case = by_person().people(run.case(0));
+    let people = async {
+        let cue = head(&stage).await;
+        let session = cue["session"].as_str().unwrap();
+        let late = json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_result", "call_id": "c",
+            "tool": "refund", "output": 1, "late": true}]);
+        stage.observe(session, late).await.refused(409, "of_a_run");
+        let chosen = json!({"agent": "cook"});
+        stage.patch(&format!("/v1/sessions/{session}"), chosen).await.refused(409, "of_a_run");
+        stage.answer(cue["id"].as_str().unwrap(), json!({"text": "bye"})).await.is(200);
+    };
+    let (played, ()) = tokio::join!(play(&case, &options), people);
+    assert!(played.passed(), "{played}");
+    run.end("passed", Value::Null).await.unwrap();
+    assert_eq!(kept_ledgers(&stage, &run).await, [played.main.to_jsonl()]);
+}
+
+#[tokio::test]
+async fn a_run_that_went_without_a_word_is_interrupted() {
+    let stage = Stage::with_grace(std::time::Duration::from_millis(60)).await;
+    let (run, _) = begin(&stage).await;
+    run.case(0).keep(begun(&stage).events()).await.unwrap();
+    run.flush().await.unwrap();
+    let path = format!("/v1/runs/{}", run.id());
+    let session = sessions_of(&stage, &run).await[0]["id"].as_str().unwrap().to_owned();
+    drop(run);
+    assert_eq!(stage.get(&path).await.is(200)["status"], "running");
+    stage.clock.advance(std::time::Duration::from_mins(11));
+    until(|| async { (stage.get(&path).await.is(200)["status"] == "interrupted").then_some(()) }).await;
+    assert_eq!(stage.get(&format!("/v1/sessions/{session}")).await.is(200)["status"], "cancelled");
 }
