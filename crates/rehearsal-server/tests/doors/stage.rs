@@ -59,6 +59,8 @@ impl Stage {
     pub(crate) async fn with_grace(grace: Duration) -> Self {
         drop(rustls::crypto::ring::default_provider().install_default());
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
+        // The server closes connections that are quiet for long, and a test on a busy machine may be.
+        let http = http.pool_max_idle_per_host(0);
         let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         let mut stage = Self {
             folder: tempfile::tempdir().unwrap(),
