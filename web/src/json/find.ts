@@ -25,32 +25,34 @@ export function find(value: Json, text: string): Found {
   let looked = 0;
   const ended = () => paths.size >= MOST_FOUND || looked >= MOST_LOOKED_AT;
   // A stack of its own: values may be nested deeper than calls can be.
-  const stack: { value: Json; path: string; key: string; around: readonly string[] }[] = [
-    { value, path: "", key: "", around: [] },
-  ];
+  const stack: Place[] = [{ value, path: "", key: "", around: null }];
   while (stack.length > 0 && !ended()) {
-    const next = stack.pop();
-    if (next === undefined) break;
+    const place = stack.pop();
+    if (place === undefined) break;
     looked += 1;
-    const { value, path, key, around } = next;
+    const { value, path, key } = place;
     const isLeaf = value === null || typeof value !== "object";
     if (key.toLowerCase().includes(sought) || (isLeaf && String(value).toLowerCase().includes(sought))) {
       paths.add(path);
-      for (const each of around) open.add(each);
+      for (let outer = place.around; outer !== null; outer = outer.around) open.add(outer.path);
     }
     if (isLeaf) continue;
-    const entries = Object.entries(value);
-    const inside = [...around, path];
-    for (let index = entries.length - 1; index >= 0; index -= 1) {
-      const entry = entries[index];
-      if (!entry) continue;
+    // What comes first is looked at first.
+    for (const [name, item] of Object.entries(value).reverse()) {
       stack.push({
-        value: entry[1],
-        path: childPath(path, entry[0]),
-        key: Array.isArray(value) ? "" : entry[0],
-        around: inside,
+        value: item,
+        path: childPath(path, name),
+        key: Array.isArray(value) ? "" : name,
+        around: place,
       });
     }
   }
   return { paths, open, more: ended() };
+}
+
+interface Place {
+  value: Json;
+  path: string;
+  key: string;
+  around: Place | null;
 }

@@ -15,19 +15,23 @@ export function HowToConnect() {
     <section className="card stack" aria-labelledby="connect-heading">
       <h2 id="connect-heading">Connect an agent</h2>
       <ol className="steps stack">
-        <li className="stack tight">
-          <p>
-            <strong>Begin here, with the query:</strong> let Rehearsal run your Google ADK agent. It appears
-            on this page.
-          </p>
-          <Command text={HOST} />
+        <li>
+          <div className="stack tight">
+            <p>
+              <strong>Begin here, with the query:</strong> let Rehearsal run your Google ADK agent. It appears
+              on this page.
+            </p>
+            <Command text={HOST} />
+          </div>
         </li>
-        <li className="stack tight">
-          <p>
-            <strong>Or in your own program:</strong> give your app the plugin. It stops at each model call and
-            waits for you here.
-          </p>
-          <Command text={PLUGIN} />
+        <li>
+          <div className="stack tight">
+            <p>
+              <strong>Or in your own program:</strong> give your app the plugin. It stops at each model call
+              and waits for you here.
+            </p>
+            <Command text={PLUGIN} />
+          </div>
         </li>
         <li>
           <p>
