@@ -1,9 +1,13 @@
 import { Link } from "wouter";
 import type { Session } from "../../api/client";
+import { useOpenCues } from "../../api/queries";
 import { SessionBadge } from "../../ui/SessionBadge";
 import { Day } from "../../ui/time";
 
-export function SessionLine({ session }: { session: Session }) {
+/** A session in a list. Lists do not say which cue waits, so that is told from the cues. */
+export function SessionLine({ session: listed }: { session: Session }) {
+  const head = useOpenCues().data?.cues.find((cue) => cue.session === listed.id && cue.head)?.id;
+  const session = { ...listed, head: listed.head ?? head };
   const count = session.last_seq;
   return (
     <li>
