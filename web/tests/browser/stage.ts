@@ -1,7 +1,7 @@
 /** The real server, the real agents and the command line, started for a test and ended with it. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -150,6 +150,17 @@ export class Stage {
   /** Runs `rehearse` to its end, and gives what it said. */
   async command(args: string[]): Promise<{ code: number | null; said: string }> {
     const running = this.run(args);
+    return { code: await running.ended, said: running.said };
+  }
+
+  /** Runs the ADK's own `adk eval` on an agent of these tests, to its end. */
+  async adkEval(agent: string, evalset: string): Promise<{ code: number | null; said: string }> {
+    await cp(join(HERE, "agents", agent), this.path(agent), { recursive: true });
+    const adk = spawn(join(dirname(PYTHON), "adk"), ["eval", this.path(agent), this.path(evalset)], {
+      cwd: this.folder,
+      env: { ...process.env, ADK_DISABLE_LOAD_DOTENV: "1" },
+    });
+    const running = new Running(adk, "adk eval");
     return { code: await running.ended, said: running.said };
   }
 

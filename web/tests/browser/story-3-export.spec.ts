@@ -107,3 +107,19 @@ test("a session is not written twice, unless somebody asks for it once more", as
   expect(eval_cases).toHaveLength(2);
   expect(new Set(eval_cases.map((each) => each.eval_id)).size).toBe(2);
 });
+
+test("`adk eval` runs what was exported, and tells a trace that is not so", async ({ page, stage }) => {
+  test.slow();
+  await start(page, "calculator", "What is 2+2?");
+  await call(page, "add", { a: "2", b: "2" });
+  await respond(page, "The answer is 4");
+  await golden(page).getByRole("button", { name: "Export", exact: true }).click();
+  await expect(golden(page)).toContainText("Exported as");
+
+  const good = await stage.adkEval("calculator", FILE);
+  expect(good.code, good.said).toBe(0);
+  const set = JSON.stringify(await read(stage)).replace('"b":2', '"b":3');
+  await stage.write("other.evalset.json", set);
+  const bad = await stage.adkEval("calculator", "other.evalset.json");
+  expect(bad.code, bad.said).toBe(1);
+});
