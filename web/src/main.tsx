@@ -4,6 +4,7 @@ import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { live } from "./api/live";
 import { followChanges, queries } from "./api/queries";
+import { forgetOldDrafts } from "./rooms/session/draft";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/parts.css";
@@ -11,6 +12,7 @@ import "./style/shell.css";
 
 live.start();
 followChanges();
+forgetOldDrafts(Date.now());
 
 const root = document.getElementById("root");
 if (root) {

@@ -2,16 +2,7 @@
 
 import { QueryClient, type QueryFilters, useQuery } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
-import {
-  type Agent,
-  type Cue,
-  get,
-  Problem,
-  type Run,
-  type Runs,
-  type Session,
-  type Sessions,
-} from "./client";
+import { type Agent, type Cue, get, Problem, type Session, type Sessions } from "./client";
 import { type Change, type Connection, live } from "./live";
 
 export const queries = new QueryClient({
@@ -130,17 +121,4 @@ export const useAgents = () =>
     queryKey: ["agents"],
     queryFn: ({ signal }) => get<{ agents: Agent[] }>("/v1/agents", signal),
     refetchInterval: 3_000,
-  });
-
-export const useRuns = () =>
-  useQuery({
-    queryKey: ["runs"],
-    queryFn: ({ signal }) => get<Runs>("/v1/runs?page_size=200", signal),
-    refetchInterval: 5_000,
-  });
-
-export const useRun = (id: string) =>
-  useQuery({
-    queryKey: ["runs", id],
-    queryFn: ({ signal }) => get<Run>(`/v1/runs/${encodeURIComponent(id)}`, signal),
   });

@@ -13,9 +13,6 @@ export const has = (object: object, key: string): boolean => Object.hasOwn(objec
 export const escapeToken = (token: string): string => token.replaceAll("~", "~0").replaceAll("/", "~1");
 export const unescapeToken = (token: string): string => token.replaceAll("~1", "/").replaceAll("~0", "~");
 
-export const toPointer = (path: Path): string =>
-  path.map((token) => `/${escapeToken(String(token))}`).join("");
-
 export const fromPointer = (pointer: string): string[] =>
   pointer === "" ? [] : pointer.slice(1).split("/").map(unescapeToken);
 
