@@ -1,11 +1,10 @@
 import { useId, useRef, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
+import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
-import { type FieldProblem, validate } from "../../form/validate";
 import { oneLine } from "../../json/show";
 import type { ToolDeclaration } from "../../ledger/event";
-import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
 import { Markdown } from "../../ui/Markdown";
 import type { ModelDraft } from "./ModelDecision";
@@ -29,8 +28,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
     tools.find((tool) => tool.name === draft.tool) ?? (tools.length === 1 ? tools[0] : undefined);
   const schema = (chosen?.parameters ?? {}) as JsonObject;
   const entered = chosen ? (draft.args[chosen.name] ?? initialValue(schema) ?? {}) : {};
-  const [problems, setProblems] = useState<FieldProblem[]>([]);
-  const [rawProblem, setRawProblem] = useState<string | null>(null);
+  const checked = useChecked(schema);
   const aside = useId();
   const form = useRef<HTMLFormElement>(null);
 
@@ -38,27 +36,22 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
     if (!chosen) return;
     const { [chosen.name]: _, ...others } = draft.args;
     onChange({ args: args === undefined ? others : { ...others, [chosen.name]: args } });
-    if (problems.length > 0) setProblems(validate(schema, args ?? {}));
+    checked.edited(args ?? {});
   };
   /** The call in the form, once it is right; otherwise what is wrong is shown at its field. */
-  const checked = (): { tool: string; args: Json } | null => {
-    if (!chosen || rawProblem !== null) return null;
-    const found = validate(schema, entered);
-    setProblems(found);
-    if (found.length > 0) focusFirstProblem(form.current);
-    return found.length === 0 ? { tool: chosen.name, args: entered } : null;
-  };
+  const ready = (): { tool: string; args: Json } | null =>
+    chosen && checked.passes(entered, form.current) ? { tool: chosen.name, args: entered } : null;
   const without = (tool: string) => {
     const { [tool]: _, ...others } = draft.args;
     return others;
   };
   const prepare = () => {
-    const call = checked();
+    const call = ready();
     if (!call) return;
     onChange({ prepared: [...draft.prepared, call], tool: null, args: without(call.tool) });
   };
   const send = () => {
-    const last = chosen ? checked() : null;
+    const last = chosen ? ready() : null;
     if (chosen && !last) return;
     const calls = last ? [...draft.prepared, last] : draft.prepared;
     if (calls.length === 0) return;
@@ -93,8 +86,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
         tools={tools}
         chosen={chosen?.name ?? null}
         onChoose={(tool) => {
-          setProblems([]);
-          setRawProblem(null);
+          checked.reset();
           onChange({ tool });
         }}
       />
@@ -107,9 +99,9 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
             schema={schema}
             value={entered}
             onChange={enter}
-            problems={problems}
+            problems={checked.problems}
             disabled={sending.isPending}
-            onRawProblem={setRawProblem}
+            onRawProblem={checked.onRawProblem}
           />
           <details>
             <summary>Say something beside the call</summary>

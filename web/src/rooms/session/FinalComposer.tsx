@@ -1,8 +1,8 @@
 import { useId, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
+import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
-import { type FieldProblem, validate } from "../../form/validate";
 import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
 import type { ModelDraft } from "./ModelDecision";
@@ -75,11 +75,10 @@ function TextResponse({ draft, onChange, onSend, sending }: FinalComposerProps) 
 function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) {
   const { cue, schema, draft, onChange, onSend, sending } = props;
   const value = draft.value ?? initialValue(schema);
-  const [problems, setProblems] = useState<FieldProblem[]>([]);
-  const [rawProblem, setRawProblem] = useState<string | null>(null);
+  const checked = useChecked(schema);
   const enter = (value: Json | undefined) => {
     onChange({ value: value as Json });
-    if (problems.length > 0) setProblems(validate(schema, value));
+    checked.edited(value);
   };
   return (
     <form
@@ -87,11 +86,7 @@ function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) 
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (rawProblem !== null) return;
-        const found = validate(schema, value);
-        setProblems(found);
-        if (found.length > 0) focusFirstProblem(event.currentTarget);
-        else onSend({ final: value as Json });
+        if (checked.passes(value, event.currentTarget)) onSend({ final: value as Json });
       }}
     >
       <ValueEditor
@@ -100,9 +95,9 @@ function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) 
         schema={schema}
         value={value}
         onChange={enter}
-        problems={problems}
+        problems={checked.problems}
         disabled={sending.isPending}
-        onRawProblem={setRawProblem}
+        onRawProblem={checked.onRawProblem}
       />
       <Send sending={sending} />
     </form>

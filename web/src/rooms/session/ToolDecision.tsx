@@ -1,10 +1,9 @@
-import { useId, useState } from "react";
+import { useId } from "react";
 import type { Cue, Json, JsonObject } from "../../api/client";
+import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
-import { type FieldProblem, validate } from "../../form/validate";
 import { Tree } from "../../json/Tree";
-import { focusFirstProblem } from "../../ui/focus";
 import { useAnswer } from "./answering";
 import { useDraft } from "./draft";
 import { Sending } from "./Sending";
@@ -32,8 +31,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   const draft = { ...EMPTY, ...kept };
   const value = draft.value === undefined ? initialValue(schema) : draft.value;
   const change = (part: Partial<ToolDraft>) => setDraft({ ...draft, ...part });
-  const [problems, setProblems] = useState<FieldProblem[]>([]);
-  const [rawProblem, setRawProblem] = useState<string | null>(null);
+  const checked = useChecked(schema);
   const answer = useAnswer(cue.session, cue.id, () => {
     onTaken();
     setDraft(undefined);
@@ -44,11 +42,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
       answer.mutate({ error: { type: draft.type, message: draft.message } });
       return;
     }
-    if (rawProblem !== null) return;
-    const found = validate(schema, value);
-    setProblems(found);
-    if (found.length > 0) focusFirstProblem(form);
-    else answer.mutate({ output: value ?? null });
+    if (checked.passes(value, form)) answer.mutate({ output: value ?? null });
   };
   return (
     <form
@@ -88,11 +82,11 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
           value={value}
           onChange={(value) => {
             change({ value: value as Json });
-            if (problems.length > 0) setProblems(validate(schema, value));
+            checked.edited(value);
           }}
-          problems={problems}
+          problems={checked.problems}
           disabled={answer.isPending}
-          onRawProblem={setRawProblem}
+          onRawProblem={checked.onRawProblem}
         />
       ) : (
         <div className="stack tight">

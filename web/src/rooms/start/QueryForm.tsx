@@ -1,8 +1,8 @@
 import { useId, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
+import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
-import { type FieldProblem, validate } from "../../form/validate";
 import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
 import { useDraft } from "../session/draft";
@@ -25,12 +25,12 @@ interface QueryFormProps {
 }
 
 const EMPTY: QueryDraft = { text: "" };
+const ANYTHING: JsonObject = {};
 
 /** What the user asks: a text, or the form of the agent's input schema. */
 export function QueryForm({ draft: name, schema, button, sending, onSend }: QueryFormProps) {
   const [draft, setDraft] = useDraft<QueryDraft>(name, EMPTY);
-  const [problems, setProblems] = useState<FieldProblem[]>([]);
-  const [rawProblem, setRawProblem] = useState<string | null>(null);
+  const checked = useChecked(schema ?? ANYTHING);
   const [empty, setEmpty] = useState(false);
   const field = useId();
   const wrong = useId();
@@ -42,11 +42,7 @@ export function QueryForm({ draft: name, schema, button, sending, onSend }: Quer
       else onSend({ text: draft.text });
       return;
     }
-    if (rawProblem !== null) return;
-    const found = validate(schema, value);
-    setProblems(found);
-    if (found.length > 0) focusFirstProblem(form);
-    else onSend({ value: value as Json });
+    if (checked.passes(value, form)) onSend({ value: value as Json });
   };
   return (
     <form
@@ -65,11 +61,11 @@ export function QueryForm({ draft: name, schema, button, sending, onSend }: Quer
           value={value}
           onChange={(value) => {
             setDraft({ ...draft, value: value as Json });
-            if (problems.length > 0) setProblems(validate(schema, value));
+            checked.edited(value);
           }}
-          problems={problems}
+          problems={checked.problems}
           disabled={sending.isPending}
-          onRawProblem={setRawProblem}
+          onRawProblem={checked.onRawProblem}
         />
       ) : (
         <div className="stack tight">

@@ -1,0 +1,39 @@
+import { useState } from "react";
+import type { Json, JsonObject } from "../api/client";
+import { focusFirstProblem } from "../ui/focus";
+import { type FieldProblem, validate } from "./validate";
+
+/** What a form needs to be checked when it is sent, and from then on whenever it changes. */
+export interface Checked {
+  problems: FieldProblem[];
+  onRawProblem(problem: string | null): void;
+  /** Whether a value can be sent; what is wrong is shown, and the first field of it has the focus. */
+  passes(value: Json | undefined, form: Element | null): boolean;
+  /** Looks again at what was found wrong. */
+  edited(value: Json | undefined): void;
+  /** Forgets what was found, for another form. */
+  reset(): void;
+}
+
+export function useChecked(schema: JsonObject): Checked {
+  const [problems, setProblems] = useState<FieldProblem[]>([]);
+  const [rawProblem, setRawProblem] = useState<string | null>(null);
+  return {
+    problems,
+    onRawProblem: setRawProblem,
+    passes: (value, form) => {
+      if (rawProblem !== null) return false;
+      const found = validate(schema, value);
+      setProblems(found);
+      if (found.length > 0) focusFirstProblem(form);
+      return found.length === 0;
+    },
+    edited: (value) => {
+      if (problems.length > 0) setProblems(validate(schema, value));
+    },
+    reset: () => {
+      setProblems([]);
+      setRawProblem(null);
+    },
+  };
+}
