@@ -136,6 +136,7 @@ fn the_manual_is_printed_or_written_a_page_for_each_command() {
         man/man1/rehearse-score.1
         man/man1/rehearse-serve.1
         man/man1/rehearse-runs.1
+        man/man1/rehearse-report.1
         man/man1/rehearse-sessions.1
         man/man1/rehearse-gc.1
         man/man1/rehearse-export.1

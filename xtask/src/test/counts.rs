@@ -58,8 +58,9 @@ impl Counts {
             ("passed", Some(took)) if took.starts_with('(') => {
                 Some(Self { passed: count, ..Self::default() })
             }
-            ("failed" | "interrupted", None) => Some(Self { failed: count, ..Self::default() }),
-            ("flaky", None) | ("did", Some("not")) => Some(Self { failed: count, ..Self::default() }),
+            ("failed" | "interrupted" | "flaky", None) | ("did", Some("not")) => {
+                Some(Self { failed: count, ..Self::default() })
+            }
             ("skipped", None) => Some(Self { ignored: count, ..Self::default() }),
             _ => None,
         }
