@@ -27,6 +27,8 @@ test("a whole session by keyboard alone: agent, query, tool, fields, final respo
   const press = (key: string) => page.keyboard.press(key);
   const type = (text: string) => page.keyboard.type(text);
 
+  // Tab has nowhere to go before the page is there.
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
   // The first stop of Tab leads past the navigation.
   await press("Tab");
   await expect(page.getByRole("link", { name: "Skip to the content" })).toBeFocused();
