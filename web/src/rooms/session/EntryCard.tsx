@@ -27,7 +27,7 @@ interface EntryCardProps {
   brief: boolean;
   open: boolean;
   sought: boolean;
-  onToggle(open: boolean): void;
+  onToggle(seq: number, open: boolean): void;
 }
 
 /** One event. Its kind can be told by its icon, its word and its colour. */
@@ -40,7 +40,7 @@ export const EntryCard = memo(function EntryCard(props: EntryCardProps) {
   // Quiet entries are one line until somebody wants to know.
   const [lookedAt, setLookedAt] = useState(false);
   const isOpen = kind === "quiet" || kind === "model" ? lookedAt || (kind === "model" && open) : open;
-  const toggle = () => (kind === "quiet" ? setLookedAt(!lookedAt) : onToggle(!open));
+  const toggle = () => (kind === "quiet" ? setLookedAt(!lookedAt) : onToggle(entry.seq, !open));
   return (
     <article
       id={`e${entry.seq}`}

@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useSearchParams } from "wouter";
 import { allEntries, conversation, type Entry } from "../../ledger/entries";
 import type { LogView } from "../../ledger/log";
@@ -31,6 +31,10 @@ export function Timeline({ session, log }: { session: string; log: LogView }) {
       { replace: true },
     );
   };
+  // The same function at every scroll, so that rows which stay as they are need not be drawn again.
+  const toggle = useCallback((seq: number, open: boolean) => {
+    setFolded((before) => new Map(before).set(seq, open));
+  }, []);
   const foldAll = (open: boolean) => {
     setFolded(new Map());
     setAll(open);
@@ -62,7 +66,7 @@ export function Timeline({ session, log }: { session: string; log: LogView }) {
         complete={log.complete}
         sought={sought}
         isOpen={(seq) => folded.get(seq) ?? all}
-        onToggle={(seq, open) => setFolded((before) => new Map(before).set(seq, open))}
+        onToggle={toggle}
       />
     </section>
   );
@@ -134,7 +138,7 @@ function Rows({ session, entries, brief, complete, sought, isOpen, onToggle }: R
               brief={brief}
               open={isOpen(entry.seq)}
               sought={entry.seq === sought}
-              onToggle={(open) => onToggle(entry.seq, open)}
+              onToggle={onToggle}
             />
           </li>
         );
