@@ -82,6 +82,8 @@ export class Live {
   /** Reads the stream until this tab goes, again whenever it breaks. */
   private async read(signal: AbortSignal): Promise<void> {
     this.leads = true;
+    // Whoever led before has gone, and what happens until this stream is open is told to nobody.
+    this.lead("connecting");
     let pause = FIRST_PAUSE_MS;
     while (!signal.aborted) {
       const opened = await this.readOnce(signal);

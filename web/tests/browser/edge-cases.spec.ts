@@ -21,7 +21,7 @@ test("an agent without tools can only respond", async ({ page }) => {
   await expect(decide(page).getByText("This agent has no tools; it can only respond.")).toBeVisible();
   await expect(decide(page).getByRole("button", { name: "Call a tool" })).toBeDisabled();
   await respond(page, "Baron");
-  expect(await names(page)).toEqual(["User", "Final response poet"]);
+  await expect.poll(() => names(page)).toEqual(["User", "Final response poet"]);
 });
 
 test("objects inside objects inside lists are forms inside forms", async ({ page, stage }) => {

@@ -43,7 +43,7 @@ solo(
     await execute(page);
     await expect(entry(page, "Tool output add")).toContainText("8");
     await respond(page, "8");
-    expect(await names(page)).toEqual([
+    await expect.poll(() => names(page)).toEqual([
       "User",
       "Tool call add",
       "Tool output add",
@@ -101,7 +101,7 @@ test("a tool that holds its thread up is cancelled at once, and what it gives la
   page,
 }) => {
   await start(page, "trouble", "Sleep a little");
-  await fill(await pick(page, "sleep"), { seconds: "3" });
+  await fill(await pick(page, "sleep"), { seconds: "8" });
   await execute(page);
   const running = page.getByRole("status", { name: "Running tools" });
   await running.getByRole("button", { name: "Cancel" }).click();

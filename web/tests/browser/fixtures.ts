@@ -24,6 +24,7 @@ class Watch {
   constructor(private readonly stage: Stage) {}
 
   async over(context: BrowserContext): Promise<void> {
+    await slowDown(context);
     await context.exposeBinding("tellViolation", (_, violation: string) => {
       this.wrong.push(`policy violated: ${violation}`);
     });
@@ -49,6 +50,20 @@ class Watch {
   check(): void {
     expect(this.wrong).toEqual([]);
   }
+}
+
+/**
+ * With `DELAY_MS` every request to the API takes up to so much longer. It finds tests that look before the page
+ * has heard: they pass on a quick machine and fail on a slow one.
+ */
+async function slowDown(context: BrowserContext): Promise<void> {
+  const most = Number(process.env.DELAY_MS ?? 0);
+  if (most === 0) return;
+  await context.route("**/v1/**", async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * most));
+    // A page that has gone in the meantime asks for nothing any more.
+    await route.fallback().catch(() => undefined);
+  });
 }
 
 /** Another person, with a browser of their own. */

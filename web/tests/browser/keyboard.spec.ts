@@ -9,7 +9,7 @@ async function tabTo(page: Page, role: string, name: RegExp, back = false): Prom
   for (let step = 0; step < 80; step += 1) {
     const focused = page.locator(":focus");
     if (await focused.count()) {
-      const [said] = (await focused.ariaSnapshot()).split("\n");
+      const [said] = (await focused.ariaSnapshot({ timeout: 5_000 })).split("\n");
       passed.push(said ?? "");
       const found = /^- (\w+)(?: "((?:[^"\\]|\\.)*)")?/.exec(said ?? "");
       if (found?.[1] === role && name.test(found[2] ?? "")) return;

@@ -32,7 +32,9 @@ test("runs appear with their verdicts, and a case's evidence leads to the event"
 test("two runs side by side say what changed", async ({ page, stage }) => {
   const { before, after } = await twoRuns(stage);
   await page.getByRole("link", { name: "Runs", exact: true }).click();
-  for (const box of await page.getByRole("checkbox", { name: /^Compare/ }).all()) await box.check();
+  const boxes = page.getByRole("checkbox", { name: /^Compare/ });
+  await expect(boxes).toHaveCount(2);
+  for (const box of await boxes.all()) await box.check();
   await page.getByRole("link", { name: "Compare the two" }).click();
   await expect(page).toHaveURL(new RegExp(`a=${before}&b=${after}`));
   await expect(page.getByText("1 newly not passing")).toBeVisible();

@@ -11,7 +11,7 @@ test("add of 5 and 3 shows 8 in the timeline, and the real tool gave it", async 
   const output = entry(page, "Tool output add");
   await expect(output).toContainText("8");
   await expect(output.getByTitle("How long it took")).toBeVisible();
-  expect(await names(page)).toEqual(["User", "Tool call add", "Tool output add"]);
+  await expect.poll(() => names(page)).toEqual(["User", "Tool call add", "Tool output add"]);
 
   // The ledger has the call as a person decided it, and the result as ADK recorded it.
   const events = await stage.events(sessionId(page));

@@ -14,7 +14,7 @@ test("tools one after the other stand in their order, and the final response end
   await start(page, "calculator", "Calculate 5 * 5 + 10");
   await call(page, "multiply", { a: "5", b: "5" });
   await call(page, "add", { a: "25", b: "10" });
-  expect(await names(page)).toEqual([
+  await expect.poll(() => names(page)).toEqual([
     "User",
     "Tool call multiply",
     "Tool output multiply",
@@ -28,8 +28,8 @@ test("tools one after the other stand in their order, and the final response end
   await expect(entry(page, "Final response calculator")).toContainText("The answer is 35");
   await expect(page.getByText("completed", { exact: true })).toBeVisible();
   await expect(decide(page)).toHaveCount(0);
-  expect((await names(page)).at(-1)).toBe("Final response calculator");
-  expect((await names(page)).filter((name) => name === "Final response calculator")).toHaveLength(1);
+  await expect.poll(() => names(page).then((all) => all.at(-1))).toBe("Final response calculator");
+  await expect(entry(page, "Final response calculator")).toHaveCount(1);
   const session = await stage.get<{ status: string }>(`/v1/sessions/${sessionId(page)}`);
   expect(session.status).toBe("completed");
 });
@@ -112,7 +112,7 @@ test("a session that is kept open takes another message and is completed by hand
   await more.getByRole("button", { name: "Complete the session" }).click();
   await expect(page.getByRole("region", { name: "Golden trace" })).toBeVisible();
   // The ledger has one final response: the last. What came before it are replies.
-  expect(await names(page)).toEqual(["User", "Model replied poet", "User", "Final response poet"]);
+  await expect.poll(() => names(page)).toEqual(["User", "Model replied poet", "User", "Final response poet"]);
   const session = await stage.get<{ status: string }>(`/v1/sessions/${sessionId(page)}`);
   expect(session.status).toBe("completed");
 });

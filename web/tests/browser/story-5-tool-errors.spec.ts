@@ -24,7 +24,7 @@ test("a tool that raises is a Tool error with type, message and traceback; the s
 
   await call(page, "add", { a: "1", b: "2" });
   await respond(page, "The page could not be reached");
-  expect(await names(page)).toEqual([
+  await expect.poll(() => names(page)).toEqual([
     "User",
     "Tool call fetch_data",
     "Tool error fetch_data",

@@ -1,5 +1,5 @@
 import { expect, test } from "./fixtures";
-import { call, decide, entry, start, timeline } from "./session";
+import { call, decide, entry, sessionId, start, timeline } from "./session";
 
 test("a second tab shows the same, and both share one stream of changes", async ({
   page,
@@ -16,14 +16,34 @@ test("a second tab shows the same, and both share one stream of changes", async 
   await expect(decide(second).getByText("You are the model.")).toBeVisible();
   await call(page, "add", { a: "2", b: "3" });
   await expect(entry(second, "Tool output add")).toContainText("5");
-  expect(await timeline(second).textContent()).toBe(await timeline(page).textContent());
+  await expect
+    .poll(async () => (await timeline(second).textContent()) === (await timeline(page).textContent()))
+    .toBe(true);
   expect(streams).toEqual([]);
 
-  // When the tab with the stream goes, the other one takes over and hears what happens next.
+  // When the tab with the stream goes, the other one takes over. What happens before its own stream is open is not
+  // told to it; it looks for itself.
+  const cues = () =>
+    stage
+      .get<{ cues: { id: string }[] }>(`/v1/cues?session=${sessionId(second)}`)
+      .then(({ cues }) => cues.map((cue) => cue.id));
+  await expect.poll(cues).toHaveLength(1);
+  const [cue] = await cues();
+  let open = () => {};
+  const held = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  await second.route("**/v1/changes", async (route) => {
+    await held;
+    await route.fallback();
+  });
   await page.close();
   await expect.poll(() => streams.length).toBe(1);
-  const [cue] = (await stage.get<{ cues: { id: string }[] }>("/v1/cues")).cues;
-  await stage.call("POST", `/v1/cues/${cue?.id}/answer`, { text: "5" });
+  await stage.call("POST", `/v1/cues/${cue}/answer`, { text: "5" });
+  await expect
+    .poll(() => stage.get<{ status: string }>(`/v1/sessions/${sessionId(second)}`).then((it) => it.status))
+    .toBe("completed");
+  open();
   await expect(entry(second, "Final response calculator")).toContainText("5");
   expect(streams).toHaveLength(1);
 });

@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
-import { call, names, respond, sessionId, start, timeline } from "./session";
+import { call, entry, names, respond, sessionId, start, timeline } from "./session";
 
 /** A session of so many events, as JSON Lines. */
 function longLedger(session: string, count: number): string {
@@ -43,6 +43,7 @@ test("all events of the ledger are in the timeline: none missing, none twice, in
   await call(page, "fetch_data", { url: "x" });
   await call(page, "add", { a: "1", b: "1" });
   await respond(page, "Done");
+  await expect(entry(page, "Final response trouble")).toBeVisible();
   const conversation = await names(page);
   await page.getByRole("button", { name: /^All events/ }).click();
   await expect(page).toHaveURL(/view=all/);
@@ -88,7 +89,7 @@ test("with 10,000 events the page holds few of them at a time, and each is reach
   // Scrolls by less than what is on the page, and looks at every stop. Folded and on a tall screen, so that it ends.
   await page.setViewportSize({ width: 1280, height: 4000 });
   await page.getByRole("button", { name: "Collapse all" }).click();
-  const seen = await page.evaluate(async () => {
+  const seen = await page.evaluate(async (count) => {
     const list = document.querySelector("ol.rows");
     const seqs: number[] = [];
     let most = 0;
@@ -98,17 +99,27 @@ test("with 10,000 events the page holds few of them at a time, and each is reach
       most = Math.max(most, rows.length);
       for (const row of rows) seqs.push(Number(row.dataset.seq));
     };
+    // The rows of where the page is now are there once they reach to the lower edge of the window.
+    const drawn = async () => {
+      for (let frames = 0; frames < 600; frames += 1) {
+        await frame();
+        const first = list?.firstElementChild?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY;
+        const last = list?.lastElementChild as HTMLElement | null | undefined;
+        const below = (last?.getBoundingClientRect().bottom ?? 0) >= window.innerHeight;
+        if (first <= window.innerHeight && (below || last?.dataset.seq === String(count))) return;
+      }
+      throw new Error(`no rows were drawn at ${window.scrollY}`);
+    };
     window.scrollTo(0, 0);
     for (;;) {
-      await frame();
-      await frame();
+      await drawn();
       look();
       const before = window.scrollY;
       window.scrollBy(0, window.innerHeight * 0.8);
       if (window.scrollY <= before) break;
     }
     return { seqs: [...new Set(seqs)], most };
-  });
+  }, count);
   expect(seen.most).toBeLessThan(300);
   expect(seen.seqs.toSorted((a, b) => a - b)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
 
