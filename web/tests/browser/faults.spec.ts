@@ -43,12 +43,9 @@ solo(
     await execute(page);
     await expect(entry(page, "Tool output add")).toContainText("8");
     await respond(page, "8");
-    await expect.poll(() => names(page)).toEqual([
-      "User",
-      "Tool call add",
-      "Tool output add",
-      "Final response calculator",
-    ]);
+    await expect
+      .poll(() => names(page))
+      .toEqual(["User", "Tool call add", "Tool output add", "Final response calculator"]);
   },
 );
 

@@ -14,13 +14,9 @@ test("tools one after the other stand in their order, and the final response end
   await start(page, "calculator", "Calculate 5 * 5 + 10");
   await call(page, "multiply", { a: "5", b: "5" });
   await call(page, "add", { a: "25", b: "10" });
-  await expect.poll(() => names(page)).toEqual([
-    "User",
-    "Tool call multiply",
-    "Tool output multiply",
-    "Tool call add",
-    "Tool output add",
-  ]);
+  await expect
+    .poll(() => names(page))
+    .toEqual(["User", "Tool call multiply", "Tool output multiply", "Tool call add", "Tool output add"]);
   await expect(entry(page, "Tool output multiply")).toContainText("25");
   await expect(entry(page, "Tool output add")).toContainText("35");
 

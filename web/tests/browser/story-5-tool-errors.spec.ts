@@ -24,14 +24,16 @@ test("a tool that raises is a Tool error with type, message and traceback; the s
 
   await call(page, "add", { a: "1", b: "2" });
   await respond(page, "The page could not be reached");
-  await expect.poll(() => names(page)).toEqual([
-    "User",
-    "Tool call fetch_data",
-    "Tool error fetch_data",
-    "Tool call add",
-    "Tool output add",
-    "Final response trouble",
-  ]);
+  await expect
+    .poll(() => names(page))
+    .toEqual([
+      "User",
+      "Tool call fetch_data",
+      "Tool error fetch_data",
+      "Tool call add",
+      "Tool output add",
+      "Final response trouble",
+    ]);
 
   await golden(page).getByRole("button", { name: "Export", exact: true }).click();
   await expect(golden(page)).toContainText("Exported as");

@@ -99,14 +99,25 @@ test("with 10,000 events the page holds few of them at a time, and each is reach
       most = Math.max(most, rows.length);
       for (const row of rows) seqs.push(Number(row.dataset.seq));
     };
-    // The rows of where the page is now are there once they reach to the lower edge of the window.
+    // Where the page is now is drawn once rows cover the window and, measured, stay where they are.
+    const place = () => {
+      const rows = [...(list?.children ?? [])] as HTMLElement[];
+      const first = rows.at(0);
+      const last = rows.at(-1);
+      if (!first || !last) return null;
+      const top = first.getBoundingClientRect().top;
+      const bottom = last.getBoundingClientRect().bottom;
+      const above = top <= 0 || first.dataset.seq === "1";
+      const below = bottom >= window.innerHeight || last.dataset.seq === String(count);
+      return above && below ? [first.dataset.seq, top, last.dataset.seq, bottom].join() : null;
+    };
     const drawn = async () => {
+      let before: string | null = null;
       for (let frames = 0; frames < 600; frames += 1) {
         await frame();
-        const first = list?.firstElementChild?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY;
-        const last = list?.lastElementChild as HTMLElement | null | undefined;
-        const below = (last?.getBoundingClientRect().bottom ?? 0) >= window.innerHeight;
-        if (first <= window.innerHeight && (below || last?.dataset.seq === String(count))) return;
+        const now = place();
+        if (now !== null && now === before) return;
+        before = now;
       }
       throw new Error(`no rows were drawn at ${window.scrollY}`);
     };
