@@ -4,7 +4,7 @@ import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { live } from "./api/live";
 import { followChanges, queries } from "./api/queries";
-import { forgetOldDrafts } from "./rooms/session/draft";
+import { forgetOldDrafts } from "./ui/draft";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/parts.css";

@@ -10,7 +10,7 @@ use rehearsal_core::{
 use rehearsal_metrics::MetricRef;
 
 use crate::judge::evaluate;
-use crate::simulation::{by_name, metric_failure, millis, system, taken_part, verdict};
+use crate::simulation::{by_name, end_part, metric_failure, millis, system, taken_part, verdict};
 use crate::{CaseRun, Judges, Judgment};
 
 /// Judges the session of an agent again. Nothing of it is run; judges are asked as they are while a case runs.
@@ -34,6 +34,9 @@ pub async fn judge_ledger(
             for metrics in groups {
                 let first = found.len();
                 found.extend(evaluate(judges, metrics, first, &main, &mut session, true).await);
+            }
+            if let Err(failed) = end_part(&mut session, EndReason::Completed).await {
+                error.get_or_insert_with(|| system(&failed));
             }
             judge = taken_part(session);
         }

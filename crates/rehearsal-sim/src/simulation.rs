@@ -349,10 +349,8 @@ impl Stage {
         let first = found.len();
         let rest = evaluate(&case.judges, &case.metrics, first, &main, &mut self.judging, ask_judges).await;
         let metrics = by_name(found.into_iter().chain(rest));
-        for session in [&mut self.users, &mut self.judging] {
-            if session.ledger().events().len() > 1
-                && let Err(failed) = session.commit().await
-            {
+        for (session, end) in [(&mut self.users, end), (&mut self.judging, EndReason::Completed)] {
+            if let Err(failed) = end_part(session, end).await {
                 error.get_or_insert_with(|| system(&failed));
             }
         }
@@ -383,6 +381,15 @@ impl Stage {
 
 pub(crate) fn system(error: &RunError) -> Failure {
     error.failure(Phase::System)
+}
+
+/// Ends the session of a part beside the agent's, if it was played.
+pub(crate) async fn end_part(session: &mut Session, end: EndReason) -> Result<(), RunError> {
+    if session.ledger().events().len() > 1 {
+        session.end(end)?;
+        session.commit().await?;
+    }
+    Ok(())
 }
 
 pub(crate) fn taken_part(session: Session) -> Option<Ledger> {

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { Json } from "../api/client";
 import { pretty } from "../json/show";
+import { hasDraft, useDraft } from "../ui/draft";
 import { same } from "./paths";
 import { readJson } from "./text";
 
@@ -18,15 +19,28 @@ export interface RawJsonProps {
   rows?: number;
 }
 
+/** What was typed, and the value that stood there then. */
+interface Typed {
+  text: string;
+  for?: Json | undefined;
+}
+
+const draftOf = (id: string): string => `json:${id}`;
+
+/** Whether text that is not JSON yet is kept for the field of this id. */
+export const isHalfTyped = (id: string): boolean => hasDraft(draftOf(id));
+
 /**
  * A value as text. The text stays as it was typed for as long as it says the value; text that is not JSON yet changes
- * nothing, and a message says where it stops being JSON.
+ * nothing, a message says where it stops being JSON, and it is kept so that nothing loses it.
  */
 export function RawJson(props: RawJsonProps) {
   const { id, value, onChange, onProblem, describedBy, disabled = false } = props;
-  const [typed, setTyped] = useState<{ text: string; for: Json | undefined } | null>(null);
-  const shown =
-    typed !== null && same(typed.for, value) ? typed.text : value === undefined ? "" : pretty(value);
+  const [typed, setTyped] = useState<Typed | null>(null);
+  const [half, keepHalf] = useDraft<Typed | null>(draftOf(id), null);
+  const says = (text: Typed | null) => text !== null && same(text.for, value);
+  const known = says(half) ? half : says(typed) ? typed : null;
+  const shown = known?.text ?? (value === undefined ? "" : pretty(value));
   const read = readJson(shown);
   const problem = "problem" in read ? read.problem : null;
   const tell = useRef(onProblem);
@@ -40,7 +54,10 @@ export function RawJson(props: RawJsonProps) {
   const type = (text: string) => {
     const next = readJson(text);
     const valid = "value" in next;
-    setTyped({ text, for: valid ? next.value : value });
+    const now: Typed = { text, for: valid ? next.value : value };
+    setTyped(now);
+    if (!valid) keepHalf(now);
+    else if (half !== null) keepHalf(undefined);
     if (valid && !same(next.value, value)) onChange(next.value);
   };
   const described = [describedBy, problem === null ? undefined : `${id}-json`].filter(

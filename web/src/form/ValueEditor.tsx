@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { fromPointer } from "./paths";
 import { MARK } from "./prepare";
-import { RawJson } from "./RawJson";
+import { isHalfTyped, RawJson } from "./RawJson";
 import { SchemaForm } from "./SchemaForm";
 import type { FieldProblem } from "./validate";
 import { engineOf } from "./validator";
@@ -22,7 +22,7 @@ export interface ValueEditorProps {
 /** A value, as a form or as text: two views of the same. */
 export function ValueEditor(props: ValueEditorProps) {
   const { schema, value, onChange, id, problems, disabled = false, label, onRawProblem } = props;
-  const [raw, setRaw] = useState(false);
+  const [raw, setRaw] = useState(() => isHalfTyped(`${id}-raw`));
   const [problem, setProblem] = useState<string | null>(null);
   // A schema that says nothing has no form.
   const free = engineOf(schema).drawn[MARK.any] === true;

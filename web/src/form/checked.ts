@@ -22,7 +22,10 @@ export function useChecked(schema: JsonObject): Checked {
     problems,
     onRawProblem: setRawProblem,
     passes: (value, form) => {
-      if (rawProblem !== null) return false;
+      if (rawProblem !== null) {
+        focusFirstProblem(form);
+        return false;
+      }
       const found = validate(schema, value);
       setProblems(found);
       if (found.length > 0) focusFirstProblem(form);

@@ -23,6 +23,19 @@ test("reload in the middle of a form keeps what was typed", async ({ page }) => 
   await field(form, "b").fill("3");
   await execute(page);
   await expect(entry(page, "Tool output add")).toContainText("8");
+
+  // Text that is not JSON yet is kept too; it is not sent before it is JSON.
+  const next = await pick(page, "multiply");
+  await next.getByRole("button", { name: "Raw JSON" }).click();
+  const raw = next.getByLabel("Arguments of multiply, as JSON");
+  await raw.fill('{"a": 8, "b');
+  await page.reload();
+  await expect(raw).toHaveValue('{"a": 8, "b');
+  await execute(page);
+  await expect(raw).toBeFocused();
+  await raw.fill('{"a": 8, "b": 2}');
+  await execute(page);
+  await expect(entry(page, "Tool output multiply")).toContainText("16");
 });
 
 const solo = alone(true);

@@ -10,7 +10,7 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const ROOT = resolve(HERE, "../../..");
 const BIN = process.env.REHEARSAL_BIN ?? join(ROOT, "target/debug/rehearse");
 const PYTHON = process.env.REHEARSAL_PYTHON ?? "python3";
-const START_MS = 60_000;
+const START_MS = 90_000;
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 

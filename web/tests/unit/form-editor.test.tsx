@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import type { JsonObject } from "../../src/api/client";
-import { closeAll, show } from "./form-help";
+import { closeAll, leave, show } from "./form-help";
 
 afterEach(closeAll);
 
@@ -34,6 +34,21 @@ test("text that is not JSON yet is kept, refused, and says where", () => {
   expect(editor.value()).toEqual({ a: "z" });
   editor.type("-raw", "");
   expect(editor.value()).toBeUndefined();
+});
+
+test("text that is not JSON yet is there after a reload, for the same value", () => {
+  const before = show(schema, { a: "x" }, { editor: true });
+  before.click("Raw JSON");
+  before.type("-raw", '{"a": "half');
+  leave();
+  const after = show(schema, { a: "x" }, { editor: true });
+  expect(after.at<HTMLTextAreaElement>("-raw").value).toBe('{"a": "half');
+  expect(after.raw.at(-1)).toContain("Line 1");
+  after.type("-raw", '{"a": "half and half"}');
+  expect(after.value()).toEqual({ a: "half and half" });
+  leave();
+  const last = show(schema, { a: "half and half" }, { editor: true });
+  expect(last.has("-raw")).toBe(false);
 });
 
 test("a value from outside replaces what was typed", () => {

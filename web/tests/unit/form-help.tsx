@@ -32,11 +32,17 @@ export interface Shown {
 
 const open: { root: Root; box: HTMLElement }[] = [];
 
-export function closeAll(): void {
+/** Takes all forms away, and keeps what the browser keeps. */
+export function leave(): void {
   for (const { root, box } of open.splice(0)) {
     act(() => root.unmount());
     box.remove();
   }
+}
+
+export function closeAll(): void {
+  leave();
+  localStorage.clear();
 }
 
 interface Options {

@@ -3,7 +3,7 @@ import type { Cue, Json, JsonObject } from "../../api/client";
 import { Icon } from "../../ui/Icon";
 import { useAnswer } from "./answering";
 import { CallComposer } from "./CallComposer";
-import { useDraft } from "./draft";
+import { useDraft } from "../../ui/draft";
 import { FinalComposer } from "./FinalComposer";
 import type { ModelRequest } from "./RequestDialog";
 

@@ -5,7 +5,7 @@ import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
 import { Tree } from "../../json/Tree";
 import { useAnswer } from "./answering";
-import { useDraft } from "./draft";
+import { useDraft } from "../../ui/draft";
 import { Sending } from "./Sending";
 
 interface ToolDraft {

@@ -1,7 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
-import { type Answered, type JsonObject, post, Unreachable } from "../../api/client";
+import { type Answered, type Json, type JsonObject, post, Unreachable } from "../../api/client";
 import { queries } from "../../api/queries";
-import { answerKey } from "./draft";
 
 const LONGEST_PAUSE_MS = 3000;
 
@@ -18,4 +17,18 @@ export function useAnswer(session: string, cue: string, onTaken: () => void) {
     onSuccess: onTaken,
     onSettled: () => void queries.invalidateQueries({ queryKey: ["session", session] }),
   });
+}
+
+/** The key of an answer: the same answer to the same cue is the same wherever it is sent from. */
+export function answerKey(cue: string, answer: Json): string {
+  const text = JSON.stringify(answer);
+  // FNV-1a, twice with other beginnings: only answers to one cue are told apart by it.
+  const hash = (seed: number) => {
+    let value = seed;
+    for (let index = 0; index < text.length; index += 1) {
+      value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+    }
+    return (value >>> 0).toString(16).padStart(8, "0");
+  };
+  return `page-${cue.slice(0, 80)}-${hash(0x811c9dc5)}${hash(0x1234567)}-${text.length}`;
 }

@@ -5,7 +5,7 @@ import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
 import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
-import { useDraft } from "../session/draft";
+import { useDraft } from "../../ui/draft";
 import { Sending, type SendingState } from "../session/Sending";
 
 export type QueryBody = { text: string } | { value: Json };

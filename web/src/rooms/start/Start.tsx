@@ -7,7 +7,7 @@ import { oneLine } from "../../json/show";
 import { Markdown } from "../../ui/Markdown";
 import { ProblemNotice } from "../../ui/Notice";
 import { HowToConnect } from "../home/HowToConnect";
-import { useDraft } from "../session/draft";
+import { useDraft } from "../../ui/draft";
 import { type QueryBody, QueryForm } from "./QueryForm";
 import "../../style/session.css";
 

@@ -1,7 +1,6 @@
 /** What somebody has typed and not yet sent, kept in the browser so that nothing loses it. */
 
 import { useCallback, useSyncExternalStore } from "react";
-import type { Json } from "../../api/client";
 
 const PREFIX = "rehearsal-draft:";
 /** Drafts of cues that nobody came back to are let go after a while. */
@@ -57,6 +56,9 @@ export function useDraft<T>(name: string, empty: T): [T, (draft: T | undefined) 
   return [draft, write];
 }
 
+/** Whether something is kept under a name. */
+export const hasDraft = (name: string): boolean => stored(PREFIX + name) !== null;
+
 function stored(key: string): string | null {
   try {
     return localStorage.getItem(key);
@@ -84,18 +86,4 @@ export function forgetOldDrafts(now: number): void {
   } catch {
     // Nothing is kept here, so nothing is old.
   }
-}
-
-/** The key of an answer: the same answer to the same cue is the same wherever it is sent from. */
-export function answerKey(cue: string, answer: Json): string {
-  const text = JSON.stringify(answer);
-  // FNV-1a, twice with other beginnings: only answers to one cue are told apart by it.
-  const hash = (seed: number) => {
-    let value = seed;
-    for (let index = 0; index < text.length; index += 1) {
-      value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
-    }
-    return (value >>> 0).toString(16).padStart(8, "0");
-  };
-  return `page-${cue.slice(0, 80)}-${hash(0x811c9dc5)}${hash(0x1234567)}-${text.length}`;
 }
