@@ -1,5 +1,6 @@
 /** Calls of the server, and what comes back. */
 
+import { readJsonText, writeJson } from "../json/exact";
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];
@@ -50,7 +51,7 @@ export interface CallOptions {
 export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
   const response = await send(method, path, options);
   if (response.status === 204 || response.status === 202) return undefined as T;
-  return (await response.json()) as T;
+  return readJsonText(await response.text()) as T;
 }
 
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
@@ -72,7 +73,7 @@ async function send(method: string, path: string, { body, key, signal }: CallOpt
     response = await fetch(path, {
       method,
       headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: writeJson(body) }),
       ...(signal ? { signal } : {}),
     });
   } catch (error) {

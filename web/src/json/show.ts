@@ -1,13 +1,14 @@
 /** JSON values as texts. */
 
 import type { Json } from "../api/client";
+import { writeJson } from "./exact";
 
-export const pretty = (value: unknown): string => JSON.stringify(value, null, 2) ?? "";
+export const pretty = (value: unknown): string => writeJson(value, 2) ?? "";
 
 /** A value in one line of at most so many characters. */
 export function oneLine(value: Json | undefined, most = 120): string {
   if (value === undefined) return "";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const text = typeof value === "string" ? value : writeJson(value);
   const flat = text.replace(/\s+/g, " ");
   return flat.length > most ? `${flat.slice(0, most - 1)}…` : flat;
 }

@@ -1,6 +1,7 @@
 /** What somebody has typed and not yet sent, kept in the browser so that nothing loses it. */
 
 import { useCallback, useSyncExternalStore } from "react";
+import { readJsonText, writeJson } from "../json/exact";
 
 const PREFIX = "rehearsal-draft:";
 /** Drafts of cues that nobody came back to are let go after a while. */
@@ -44,7 +45,7 @@ export function useDraft<T>(name: string, empty: T): [T, (draft: T | undefined) 
       cache.delete(key);
       try {
         if (draft === undefined) localStorage.removeItem(key);
-        else localStorage.setItem(key, JSON.stringify({ at: Date.now(), draft }));
+        else localStorage.setItem(key, writeJson({ at: Date.now(), draft }));
       } catch {
         // The browser keeps nothing, or no more. What is on the page stays there.
         cache.set(key, { text: stored(key), value: draft ?? empty });
@@ -69,7 +70,7 @@ function stored(key: string): string | null {
 
 function parsed<T>(text: string, empty: T): T {
   try {
-    return (JSON.parse(text) as { draft: T }).draft ?? empty;
+    return (readJsonText(text) as unknown as { draft: T }).draft ?? empty;
   } catch {
     return empty;
   }

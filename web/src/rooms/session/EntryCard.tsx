@@ -1,5 +1,6 @@
 import { memo, type ReactNode, useState } from "react";
 import type { Json } from "../../api/client";
+import { readJsonText } from "../../json/exact";
 import { oneLine } from "../../json/show";
 import { Tree } from "../../json/Tree";
 import type { Entry, Kind } from "../../ledger/entries";
@@ -181,7 +182,7 @@ function Value({ value, label }: { value: Json; label: string }) {
 function asJson(text: string): Json | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
-    return JSON.parse(text) as Json;
+    return readJsonText(text);
   } catch {
     return undefined;
   }

@@ -1,9 +1,9 @@
 import { useMemo } from "react";
 import type { Cue, Json, JsonObject } from "../../api/client";
+import { useDraft } from "../../ui/draft";
 import { Icon } from "../../ui/Icon";
 import { useAnswer } from "./answering";
 import { CallComposer } from "./CallComposer";
-import { useDraft } from "../../ui/draft";
 import { FinalComposer } from "./FinalComposer";
 import type { ModelRequest } from "./RequestDialog";
 

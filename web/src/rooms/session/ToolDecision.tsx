@@ -4,8 +4,8 @@ import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
 import { Tree } from "../../json/Tree";
-import { useAnswer } from "./answering";
 import { useDraft } from "../../ui/draft";
+import { useAnswer } from "./answering";
 import { Sending } from "./Sending";
 
 interface ToolDraft {

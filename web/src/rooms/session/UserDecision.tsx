@@ -1,7 +1,7 @@
 import { useId } from "react";
 import type { Cue } from "../../api/client";
-import { useAnswer } from "./answering";
 import { useDraft } from "../../ui/draft";
+import { useAnswer } from "./answering";
 import { Sending } from "./Sending";
 
 /** A person says what the user says next, or ends the conversation. */

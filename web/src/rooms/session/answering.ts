@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { type Answered, type Json, type JsonObject, post, Unreachable } from "../../api/client";
 import { queries } from "../../api/queries";
+import { writeJson } from "../../json/exact";
 
 const LONGEST_PAUSE_MS = 3000;
 
@@ -21,7 +22,7 @@ export function useAnswer(session: string, cue: string, onTaken: () => void) {
 
 /** The key of an answer: the same answer to the same cue is the same wherever it is sent from. */
 export function answerKey(cue: string, answer: Json): string {
-  const text = JSON.stringify(answer);
+  const text = writeJson(answer);
   // FNV-1a, twice with other beginnings: only answers to one cue are told apart by it.
   const hash = (seed: number) => {
     let value = seed;

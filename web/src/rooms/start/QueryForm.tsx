@@ -3,9 +3,9 @@ import type { Json, JsonObject } from "../../api/client";
 import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
+import { useDraft } from "../../ui/draft";
 import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
-import { useDraft } from "../../ui/draft";
 import { Sending, type SendingState } from "../session/Sending";
 
 export type QueryBody = { text: string } | { value: Json };

@@ -3,11 +3,12 @@ import { useId, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { type Agent, type JsonObject, post, type Session, Unreachable } from "../../api/client";
 import { queries, useAgents } from "../../api/queries";
+import { readJsonText } from "../../json/exact";
 import { oneLine } from "../../json/show";
+import { useDraft } from "../../ui/draft";
 import { Markdown } from "../../ui/Markdown";
 import { ProblemNotice } from "../../ui/Notice";
 import { HowToConnect } from "../home/HowToConnect";
-import { useDraft } from "../../ui/draft";
 import { type QueryBody, QueryForm } from "./QueryForm";
 import "../../style/session.css";
 
@@ -69,7 +70,7 @@ function Ask({ agent }: { agent: Agent }) {
   const [stateProblem, setStateProblem] = useState<string | null>(null);
   const start = useMutation<Session, Error, QueryBody>({
     mutationFn: (query) => {
-      const state = more.state.trim() === "" ? {} : { state: JSON.parse(more.state) as JsonObject };
+      const state = more.state.trim() === "" ? {} : { state: readJsonText(more.state) as JsonObject };
       // What was asked tells sessions apart in lists.
       const description = more.description.trim() || oneLine("text" in query ? query.text : query.value, 100);
       return post("/v1/sessions", {
@@ -174,7 +175,7 @@ function Options({
 function stateProblemOf(text: string): string | null {
   if (text.trim() === "") return null;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = readJsonText(text);
     return value !== null && typeof value === "object" && !Array.isArray(value)
       ? null
       : 'The state is an object, such as {"name": "Ada"}.';
