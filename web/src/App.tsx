@@ -1,10 +1,11 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
-import { useConnection, useOpenCues } from "./api/queries";
+import { MOST_CUES, useConnection, useOpenCues } from "./api/queries";
 import { Home } from "./rooms/home/Home";
 import { Runs } from "./rooms/runs/Runs";
 import { SessionRoom } from "./rooms/session/SessionRoom";
 import { Start } from "./rooms/start/Start";
+import { Boundary } from "./ui/Boundary";
 import { Icon } from "./ui/Icon";
 
 export function App() {
@@ -16,32 +17,41 @@ export function App() {
       <Masthead />
       <ConnectionBar />
       <Main>
-        <Switch>
-          <Route path="/">
-            <Home />
-          </Route>
-          <Route path="/start">
-            <Start />
-          </Route>
-          <Route path="/sessions/:id">{({ id }) => <SessionRoom key={id} id={id} />}</Route>
-          <Route path="/runs/*?">
-            <Runs />
-          </Route>
-          <Route>
-            <h1>There is nothing here</h1>
-            <p>
-              Nothing has this address. <Link href="/">Go to the beginning</Link>.
-            </p>
-          </Route>
-        </Switch>
+        <Room>
+          <Switch>
+            <Route path="/">
+              <Home />
+            </Route>
+            <Route path="/start">
+              <Start />
+            </Route>
+            <Route path="/sessions/:id">{({ id }) => <SessionRoom key={id} id={id} />}</Route>
+            <Route path="/runs/*?">
+              <Runs />
+            </Route>
+            <Route>
+              <h1>There is nothing here</h1>
+              <p>
+                Nothing has this address. <Link href="/">Go to the beginning</Link>.
+              </p>
+            </Route>
+          </Switch>
+        </Room>
       </Main>
     </div>
   );
 }
 
+function Room({ children }: { children: ReactNode }) {
+  const [path] = useLocation();
+  return <Boundary of={path}>{children}</Boundary>;
+}
+
 function Masthead() {
   const [path] = useLocation();
-  const waiting = useOpenCues().data?.cues.filter((cue) => cue.status === "open").length ?? 0;
+  const cues = useOpenCues().data?.cues ?? [];
+  const open = cues.filter((cue) => cue.status === "open").length;
+  const waiting = cues.length >= MOST_CUES ? `${open}+` : open;
   const room = (href: string, label: ReactNode, is: boolean) => (
     <li>
       <Link href={href} aria-current={is ? "page" : undefined}>
@@ -59,7 +69,7 @@ function Masthead() {
         <ul>
           {room(
             "/",
-            waiting > 0 ? `Sessions (${waiting} waiting)` : "Sessions",
+            open > 0 ? `Sessions (${waiting} waiting)` : "Sessions",
             path === "/" || path.startsWith("/sessions"),
           )}
           {room("/runs", "Runs", path.startsWith("/runs"))}

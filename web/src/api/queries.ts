@@ -1,6 +1,6 @@
 /** What rooms read: cached, and read again when the server says that something changed. */
 
-import { QueryClient, type QueryFilters, useQuery } from "@tanstack/react-query";
+import { type Query, QueryClient, type QueryFilters, queryOptions, useQuery } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { type Agent, type Cue, get, Problem, type Session, type Sessions } from "./client";
 import { type Change, type Connection, live } from "./live";
@@ -21,21 +21,31 @@ export const queries = new QueryClient({
 /** Lists are read again at most so often while much happens at once. */
 const LIST_PAUSE_MS = 150;
 
+/** What is read once more as soon as the reading that is under way has ended. */
+const onceMore = new WeakSet<Query>();
+
 /**
- * Reads again, and misses nothing: a first reading that is under way may have begun before the change, and invalidating
- * does not begin it anew, so it is read once more when it is there.
+ * Reads again, and misses nothing. A reading that is under way goes on, since begun anew at each change it would never
+ * end while much happens. It may have begun before the change, so that another one follows it.
  */
 export function readAgain(what: QueryFilters): void {
-  const under = queries.getQueryCache().findAll({ ...what, fetchStatus: "fetching" });
-  const first = under.filter((query) => query.state.data === undefined);
-  void queries.invalidateQueries(what);
-  for (const query of first) {
-    const once = { queryKey: query.queryKey, exact: true };
-    query.fetch().then(
-      () => queries.invalidateQueries(once),
-      () => undefined,
-    );
-  }
+  const cache = queries.getQueryCache();
+  const underWay = cache.findAll({ ...what, fetchStatus: "fetching" });
+  // What only waits to try again, as in a tab that nobody looks at, begins anew.
+  void queries.invalidateQueries({ ...what, fetchStatus: "paused" });
+  void queries.invalidateQueries(what, { cancelRefetch: false });
+  for (const query of underWay) readOnceMore(query);
+}
+
+function readOnceMore(query: Query): void {
+  if (onceMore.has(query)) return;
+  onceMore.add(query);
+  const follow = () => {
+    onceMore.delete(query);
+    void queries.invalidateQueries({ queryKey: query.queryKey, exact: true }, { cancelRefetch: false });
+  };
+  // This begins nothing: it is what is under way.
+  query.fetch().then(follow, follow);
 }
 
 /** Reads again what a change may have touched. */
@@ -70,10 +80,13 @@ export const useSession = (id: string) =>
     queryFn: ({ signal }) => get<Session>(`/v1/sessions/${id}`, signal),
   });
 
+/** So many cues are listed at most. */
+export const MOST_CUES = 200;
+
 export const useOpenCues = () =>
   useQuery({
     queryKey: ["cues"],
-    queryFn: ({ signal }) => get<{ cues: Cue[] }>("/v1/cues?limit=200", signal),
+    queryFn: ({ signal }) => get<{ cues: Cue[] }>(`/v1/cues?limit=${MOST_CUES}`, signal),
   });
 
 /** A session's cues that wait, the head first. */
@@ -83,13 +96,19 @@ export const useSessionCues = (session: string) =>
     queryFn: ({ signal }) => get<{ cues: Cue[] }>(`/v1/cues?session=${session}`, signal),
   });
 
-/** One cue with what is needed to decide. */
-export const useCue = (session: string, id: string | null | undefined) =>
-  useQuery({
+/**
+ * One cue with what is needed to decide. That may be megabytes and never changes, so it is read once: whether the cue
+ * waits, and whether it is the head, is in the list.
+ */
+export const cueQuery = (session: string, id: string | null | undefined) =>
+  queryOptions({
     queryKey: ["session", session, "cue", id],
     queryFn: ({ signal }) => get<Cue>(`/v1/cues/${encodeURIComponent(id ?? "")}`, signal),
     enabled: Boolean(id),
+    staleTime: "static",
   });
+
+export const useCue = (session: string, id: string | null | undefined) => useQuery(cueQuery(session, id));
 
 export interface SessionFilter {
   status?: string;

@@ -1,10 +1,9 @@
 import type { FieldProps, RJSFSchema } from "@rjsf/utils";
 import { useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
-import { contextOf, idOf } from "./context";
-import { BARE } from "./entries";
+import { contextOf, idOf, inside, isHeld } from "./context";
 import { start, startItem } from "./initial";
-import { has, isObject, put, same } from "./paths";
+import { has, isObject, put, same, setAt } from "./paths";
 import { MARK } from "./prepare";
 import { SchemaField } from "./rjsf";
 import { Problems } from "./templates";
@@ -27,11 +26,22 @@ function fits(engine: Engine, option: JsonObject, value: Json): boolean {
   return engine.fits(String(option[MARK.at] ?? ""), value);
 }
 
-/** The choice that a value was made with: the first that it fits, or else the one that it resembles most. */
+/** How many fields of a value a choice knows. */
+function known(option: JsonObject, value: Json): number {
+  const { properties } = option;
+  if (!isObject(value) || !isObject(properties)) return 0;
+  return Object.keys(value).filter((key) => has(properties, key)).length;
+}
+
+/**
+ * The choice that a value was made with: of those that it fits, the one that knows most of it, or else the one that it
+ * resembles most.
+ */
 function guess(engine: Engine, options: JsonObject[], value: Json | undefined): number {
   if (value === undefined) return -1;
-  const fitting = options.findIndex((option) => fits(engine, option, value));
-  if (fitting >= 0) return fitting;
+  const fitting = options.map((option) => (fits(engine, option, value) ? known(option, value) : -1));
+  const most = Math.max(...fitting);
+  if (most >= 0) return fitting.indexOf(most);
   const scores = options.map((option) => {
     if (Array.isArray(option.enum)) return option.enum.some((one) => same(one, value)) ? 100 : 0;
     if (!isType(option.type, value)) return 0;
@@ -65,24 +75,25 @@ export function ChoiceField(props: FieldProps) {
   const options = (props.options ?? []) as JsonObject[];
   const value = formData as Json | undefined;
   const id = idOf(registry, fieldPathId.path);
+  const { path } = fieldPathId;
+  const held = isHeld(path, props.uiSchema);
   // What somebody chose holds while they fill it in, even when half a value looks like another choice. It ends when
   // the value comes from elsewhere.
   const [chosen, setChosen] = useState<number | null>(null);
   const last = useRef(value);
-  const ours = same(last.current, value);
-  const selected = chosen !== null && ours ? chosen : guess(engine, options, value);
-  const edit: FieldProps["onChange"] = (to, path, ...rest) => {
-    // Inside, only a part changed; what it makes of the whole is seen at the next look.
+  // Two edits may come before the page is drawn again.
+  const now = useRef(value);
+  now.current = value;
+  const selected = chosen !== null && same(last.current, value) ? chosen : guess(engine, options, value);
+  const edit: FieldProps["onChange"] = (to, at, ...rest) => {
+    const within = at.slice(path.length);
+    const changed = setAt(now.current, within, to as Json | undefined);
+    // What cannot be absent is null when it is emptied.
+    now.current = changed === undefined && held ? null : changed;
+    last.current = now.current;
     setChosen(selected);
-    if (path.length === fieldPathId.path.length) last.current = to as Json | undefined;
-    else pending.current = true;
-    onChange(to, path, ...rest);
+    onChange(to, at, ...rest);
   };
-  const pending = useRef(false);
-  if (pending.current && !ours) {
-    pending.current = false;
-    last.current = value;
-  }
   const choose = (index: number) => {
     const option = options[index];
     setChosen(index);
@@ -90,11 +101,10 @@ export function ChoiceField(props: FieldProps) {
     if (option !== undefined) {
       if (value !== undefined && value !== null && fits(engine, option, value)) to = value;
       else to = begin(engine, option, value);
-      if (to === undefined && typeof fieldPathId.path.at(-1) === "number")
-        to = startItem(option, engine.drawn);
-    }
+      if (to === undefined && held) to = startItem(option, engine.drawn);
+    } else if (held) to = null;
     last.current = to;
-    if (!same(to, value)) onChange(to, fieldPathId.path);
+    if (!same(to, value)) onChange(to, path);
   };
   const option = options[selected];
   const label = schema.title ?? (name || "the value");
@@ -126,7 +136,7 @@ export function ChoiceField(props: FieldProps) {
           onChange={edit}
           required={required}
           schema={{ ...option, title: label } as RJSFSchema}
-          uiSchema={BARE}
+          uiSchema={inside(held)}
         />
       )}
     </div>

@@ -1,6 +1,6 @@
 /** What every part of a form knows. */
 
-import type { Registry } from "@rjsf/utils";
+import type { Registry, UiSchema } from "@rjsf/utils";
 import type { Json, JsonObject } from "../api/client";
 import type { Path } from "./paths";
 import type { Engine } from "./validator";
@@ -22,6 +22,18 @@ const inId = (token: string | number): string =>
 
 export const idOf = (registry: Registry, path: Path): string =>
   [contextOf(registry).prefix, ...path.map(inId)].join(".");
+
+/** The name of the field stands above already. */
+export const BARE = { "ui:options": { bare: true } };
+/** The same, in a place that cannot be absent. */
+export const HELD = { "ui:options": { bare: true, held: true } };
+
+/** For the field inside a field, which is at the same place. */
+export const inside = (held: boolean) => (held ? HELD : BARE);
+
+/** Items of lists and fields that somebody named: emptied, they are still there. */
+export const isHeld = (path: Path, uiSchema: UiSchema | undefined): boolean =>
+  typeof path.at(-1) === "number" || uiSchema?.["ui:options"]?.held === true;
 
 export const isChoice = (schema: JsonObject): boolean =>
   Array.isArray(schema.anyOf) || Array.isArray(schema.oneOf);

@@ -4,7 +4,7 @@ import type { ErrorSchema, FieldPathId, FieldProps, RJSFSchema } from "@rjsf/uti
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
-import { contextOf, idOf } from "./context";
+import { contextOf, HELD, idOf } from "./context";
 import { startItem } from "./initial";
 import { has, put } from "./paths";
 import { SchemaField } from "./rjsf";
@@ -13,9 +13,6 @@ export function place(props: FieldProps, token: string | number): FieldPathId {
   const path = [...(props.childFieldPathId ?? props.fieldPathId).path, token];
   return { path, $id: idOf(props.registry, path) };
 }
-
-/** The name stands above already. */
-export const BARE = { "ui:options": { bare: true } };
 
 /** What every field inside gets from the one around it. */
 export function shared(props: FieldProps) {
@@ -94,7 +91,7 @@ export function Entry(props: FieldProps) {
           );
         }}
         name={name}
-        uiSchema={BARE}
+        uiSchema={HELD}
         required
         schema={{ ...(props.schema as JsonObject), title: name } as RJSFSchema}
         formData={value[name]}

@@ -126,7 +126,8 @@ export class Stage {
     this.server = null;
   }
 
-  private async offerAgents(): Promise<void> {
+  /** Starts the program with the agents, or starts it again. */
+  async offerAgents(): Promise<void> {
     const process_ = spawn(PYTHON, [join(HERE, "agents/cast.py"), this.url, this.token], {
       cwd: this.folder,
       env: {
@@ -137,6 +138,12 @@ export class Stage {
     });
     this.host = new Running(process_, "the host");
     await this.host.says(/waiting to be played/);
+  }
+
+  /** Ends the program with the agents as Ctrl+C does. */
+  async endHost(): Promise<void> {
+    await this.host?.stop("SIGINT");
+    this.host = null;
   }
 
   /** Runs `rehearse` in the stage's folder. */
@@ -193,6 +200,12 @@ export class Stage {
 
   get<T = Json>(path: string): Promise<T> {
     return this.call<T>("GET", path);
+  }
+
+  /** What the server says, to the letter. */
+  async text(path: string): Promise<string> {
+    const response = await fetch(this.url + path, { headers: { Authorization: `Bearer ${this.token}` } });
+    return response.text();
   }
 
   /** Every event of a session, in the ledger's order. */

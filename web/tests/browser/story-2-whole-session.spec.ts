@@ -105,6 +105,8 @@ test("a session that is kept open takes another message and is completed by hand
   await more.getByRole("button", { name: "Say something more" }).click();
   await text.fill("Two");
   await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  // What was said is not there to be said again.
+  await expect(more.getByLabel("User query")).toHaveValue("");
   await more.getByRole("button", { name: "Complete the session" }).click();
   await expect(page.getByRole("region", { name: "Golden trace" })).toBeVisible();
   // The ledger has one final response: the last. What came before it are replies.

@@ -68,7 +68,7 @@ test("a second session is added to the file, and nothing in it changes", async (
   await call(page, "multiply", { a: "3", b: "3" });
   await respond(page, "9");
   await golden(page).getByRole("button", { name: "Export", exact: true }).click();
-  await expect(golden(page)).toContainText("The file had 2 cases then.");
+  await expect(golden(page)).toContainText("The file has 2 cases now.");
   const after = await read(stage);
   expect(after.eval_cases).toHaveLength(2);
   expect(after.eval_cases[0]).toEqual(before.eval_cases[0]);
@@ -102,7 +102,7 @@ test("a session is not written twice, unless somebody asks for it once more", as
   expect((await read(stage)).eval_cases).toHaveLength(1);
 
   await golden(page).getByRole("button", { name: "Export once more" }).click();
-  await expect(golden(page)).toContainText("The file had 2 cases then.");
+  await expect(golden(page)).toContainText("The file has 2 cases now.");
   const { eval_cases } = await read(stage);
   expect(eval_cases).toHaveLength(2);
   expect(new Set(eval_cases.map((each) => each.eval_id)).size).toBe(2);

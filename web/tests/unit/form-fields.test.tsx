@@ -403,6 +403,99 @@ describe("choices", () => {
     expect(form.chosen(".x-kind")).toBe("Number");
   });
 
+  const anyOf = (...options: JsonObject[]): JsonObject => object({ x: { anyOf: options } });
+
+  test("hold while a field inside them is filled in, which keeps the focus", () => {
+    const form = show(
+      anyOf(
+        { ...object({ name: { type: "string" } }), title: "A" },
+        { ...object({ name: { type: "string" }, age: { type: "integer" } }, ["age"]), title: "B" },
+      ),
+      {},
+    );
+    form.choose(".x-kind", "B");
+    const field = form.at(".x.name");
+    field.focus();
+    form.type(".x.name", "T");
+    expect(form.chosen(".x-kind")).toBe("B");
+    expect(form.at(".x.name")).toBe(field);
+    expect(document.activeElement).toBe(field);
+    form.type(".x.name", "To");
+    form.type(".x.age", "3");
+    form.type(".x.name", "");
+    expect(form.chosen(".x-kind")).toBe("B");
+    expect(form.value()).toEqual({ x: { age: 3 } });
+    // A value from elsewhere is looked at anew.
+    form.give({ x: { name: "Ann" } });
+    expect(form.chosen(".x-kind")).toBe("A");
+  });
+
+  test("that share fields do not take each other's place", () => {
+    const limit: JsonObject = { type: "integer" };
+    const form = show(
+      anyOf(
+        { ...object({ name: { type: "string" }, limit }, ["name"]), title: "ByName" },
+        { ...object({ id: { type: "integer" }, limit }, ["id"]), title: "ById" },
+      ),
+      {},
+    );
+    form.choose(".x-kind", "ById");
+    form.type(".x.limit", "5");
+    expect(form.chosen(".x-kind")).toBe("ById");
+    form.click("Clear: x");
+    expect(form.chosen(".x-kind")).toBe("Not set");
+  });
+
+  test("of those that a value fits, the one that knows most of its fields", () => {
+    const form = show(
+      anyOf(
+        { ...object({ name: { type: "string" } }), title: "A" },
+        { ...object({ name: { type: "string" }, age: { type: "integer" } }), title: "B" },
+      ),
+      { x: { name: "T", age: 3 } },
+    );
+    expect(form.chosen(".x-kind")).toBe("B");
+  });
+
+  test("inside choices and lists hold as well", () => {
+    const leaf: JsonObject = {
+      anyOf: [
+        { ...object({ v: { type: "string" } }), title: "One" },
+        { ...object({ v: { type: "string" }, w: { type: "string" } }), title: "Two" },
+      ],
+    };
+    const form = show(
+      anyOf({ ...object({ l: { type: "array", items: leaf } }), title: "List" }, { type: "string" }),
+      {},
+    );
+    form.choose(".x-kind", "List");
+    form.click("Add an item to l");
+    form.choose(".x.l.0-kind", "Two");
+    form.type(".x.l.0.v", "a");
+    expect(form.chosen(".x.l.0-kind")).toBe("Two");
+    form.click("Add another to l");
+    form.choose(".x.l.1-kind", "One");
+    form.type(".x.l.1.v", "b");
+    form.click("Move item 2 up");
+    expect(form.chosen(".x.l.0-kind")).toBe("One");
+    expect(form.chosen(".x.l.1-kind")).toBe("Two");
+    form.type(".x.l.1.w", "c");
+    expect(form.value()).toEqual({ x: { l: [{ v: "b" }, { v: "a", w: "c" }] } });
+  });
+
+  test("in a list hold when what was typed is taken away again", () => {
+    const form = show(object({ l: { type: "array", items: { type: ["integer", "string"] } } }), {});
+    form.click("Add an item to l");
+    form.choose(".l.0-kind", "Whole number");
+    form.type(".l.0", "5");
+    const field = form.at(".l.0");
+    form.type(".l.0", "");
+    expect(form.at(".l.0")).toBe(field);
+    expect(form.chosen(".l.0-kind")).toBe("Whole number");
+    form.type(".l.0", "6");
+    expect(form.value()).toEqual({ l: [6] });
+  });
+
   test("what stands beside them holds for each", () => {
     const form = show(
       {

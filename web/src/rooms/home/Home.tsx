@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { useAgents, useOpenCues, useSessions } from "../../api/queries";
+import { MOST_CUES, useAgents, useOpenCues, useSessions } from "../../api/queries";
 import { Icon } from "../../ui/Icon";
 import { ProblemNotice } from "../../ui/Notice";
 import { Since } from "../../ui/time";
@@ -54,6 +54,9 @@ export function Home() {
               </li>
             ))}
           </ul>
+          {waiting.length >= MOST_CUES && (
+            <p className="soft">These are the first {MOST_CUES}; the others come as you answer.</p>
+          )}
         </section>
       )}
       {online.length > 0 && (

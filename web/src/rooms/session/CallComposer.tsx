@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "../../api/client";
 import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
+import { validate } from "../../form/validate";
 import { oneLine } from "../../json/show";
 import type { ToolDeclaration } from "../../ledger/event";
 import { Icon } from "../../ui/Icon";
@@ -24,8 +25,9 @@ const MANY = 8;
 
 /** Chooses tools, fills in their arguments, and sends one call or several as one model turn. */
 export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: CallComposerProps) {
-  const chosen =
-    tools.find((tool) => tool.name === draft.tool) ?? (tools.length === 1 ? tools[0] : undefined);
+  // The only tool is open from the beginning; once a call is ready, a further one is somebody's choice.
+  const only = tools.length === 1 && draft.prepared.length === 0 ? tools[0] : undefined;
+  const chosen = tools.find((tool) => tool.name === draft.tool) ?? only;
   const schema = (chosen?.parameters ?? {}) as JsonObject;
   const entered = chosen ? (draft.args[chosen.name] ?? initialValue(schema) ?? {}) : {};
   const checked = useChecked(schema);
@@ -45,12 +47,35 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
     const { [tool]: _, ...others } = draft.args;
     return others;
   };
+  const leaveOut = () => {
+    if (!chosen) return;
+    checked.reset();
+    onChange({ tool: null, args: without(chosen.name) });
+  };
   const prepare = () => {
     const call = ready();
     if (!call) return;
     onChange({ prepared: [...draft.prepared, call], tool: null, args: without(call.tool) });
   };
+  /** Opens a call that was ready. What is in the form of the same tool takes its place in the line. */
+  const edit = (index: number) => {
+    const call = draft.prepared[index];
+    if (!call) return;
+    const open = draft.args[call.tool];
+    const instead = chosen?.name === call.tool && open !== undefined ? [{ tool: call.tool, args: open }] : [];
+    const prepared = draft.prepared.toSpliced(index, 1, ...instead);
+    checked.reset();
+    onChange({ prepared, tool: call.tool, args: { ...draft.args, [call.tool]: call.args } });
+  };
+  const schemaOf = (name: string) =>
+    (tools.find((tool) => tool.name === name)?.parameters ?? {}) as JsonObject;
   const send = () => {
+    // One that took another's place was not looked at before.
+    const wrong = draft.prepared.findIndex((call) => validate(schemaOf(call.tool), call.args).length > 0);
+    if (wrong >= 0) {
+      edit(wrong);
+      return;
+    }
     const last = chosen ? ready() : null;
     if (chosen && !last) return;
     const calls = last ? [...draft.prepared, last] : draft.prepared;
@@ -73,12 +98,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
       {draft.prepared.length > 0 && (
         <Prepared
           calls={draft.prepared}
-          onEdit={(index) => {
-            const call = draft.prepared[index];
-            if (!call) return;
-            const prepared = draft.prepared.filter((_, at) => at !== index);
-            onChange({ prepared, tool: call.tool, args: { ...draft.args, [call.tool]: call.args } });
-          }}
+          onEdit={edit}
           onRemove={(index) => onChange({ prepared: draft.prepared.filter((_, at) => at !== index) })}
         />
       )}
@@ -127,6 +147,11 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
           <Icon name="plus" />
           Add another call
         </button>
+        {chosen && draft.prepared.length > 0 && (
+          <button type="button" className="button" onClick={leaveOut} disabled={sending.isPending}>
+            Leave this one out
+          </button>
+        )}
       </div>
     </form>
   );
@@ -189,6 +214,13 @@ function ToolPicker({ tools, chosen, onChoose }: ToolPickerProps) {
             placeholder={`Search ${tools.length} tools`}
             value={search}
             onChange={(event) => setSearch(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter") return;
+              // It looks for a tool; it does not send what is ready.
+              event.preventDefault();
+              const [found] = tools.filter(matches);
+              if (sought !== "" && found && tools.filter(matches).length === 1) onChoose(found.name);
+            }}
           />
         </div>
       )}

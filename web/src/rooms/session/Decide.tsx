@@ -24,7 +24,9 @@ export function Decide({ session }: { session: Session }) {
   const cue = useCue(session.id, head?.id);
   const answeredElsewhere = useAnsweredElsewhere(head?.id);
   const [mine, setMine] = useState<string | null>(null);
-  const showsElsewhere = answeredElsewhere !== null && answeredElsewhere !== mine;
+  // One that still waits was only put back in the line.
+  const stillWaits = waiting.some((cue) => cue.id === answeredElsewhere);
+  const showsElsewhere = answeredElsewhere !== null && answeredElsewhere !== mine && !stillWaits;
   // What was just decided is still in the list for a moment, and must not be decided again.
   const asked = head && head.id !== mine ? head : undefined;
   const asks = useRef<HTMLParagraphElement>(null);
@@ -62,7 +64,7 @@ export function Decide({ session }: { session: Session }) {
               </span>
             </span>
           </p>
-          {asked.status === "abandoned" && <Abandoned cue={asked} />}
+          {asked.status === "abandoned" && <Abandoned cue={asked} onDismissed={() => setMine(asked.id)} />}
           {cue.error && <ProblemNotice error={cue.error} />}
           {cue.data && <Decision key={cue.data.id} cue={cue.data} onMine={setMine} />}
         </>
@@ -120,18 +122,19 @@ function Idle({ session }: { session: Session }) {
   return <p className="soft">Nothing waits for you. The agent is at work, or waits for its user.</p>;
 }
 
-function Abandoned({ cue }: { cue: Cue }) {
+function Abandoned({ cue, onDismissed }: { cue: Cue; onDismissed(): void }) {
   const [error, setError] = useState<unknown>(null);
   const dismiss = async () => {
     try {
       await call("POST", `/v1/cues/${encodeURIComponent(cue.id)}/dismiss`);
+      onDismissed();
       await queries.invalidateQueries();
     } catch (problem) {
       setError(problem);
     }
   };
   return (
-    <Notice tone="warn">
+    <Notice tone="warn" quiet>
       <p>
         Nobody has asked for this answer for <Since at={cue.seen_at} />: the agent's process may be gone. You
         can still answer, for when it comes back, or put the cue away.

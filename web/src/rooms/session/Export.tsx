@@ -20,7 +20,10 @@ export function Export({ session }: { session: Session }) {
     mutationFn: (again: boolean) => post<Exported>(`/v1/sessions/${session.id}/export`, { again }),
     onSuccess: () => void queries.invalidateQueries({ queryKey: ["session", session.id] }),
   });
-  const done = write.data ?? (session.exported as Exported | null | undefined) ?? null;
+  const kept = (session.exported as Exported | null | undefined) ?? null;
+  // Somebody else may have exported it again since.
+  const isMine = write.data !== undefined && (kept === null || (kept.at ?? "") <= (write.data.at ?? ""));
+  const done = isMine ? write.data : kept;
   return (
     <section className="card" aria-labelledby="export-heading">
       <header>
@@ -37,7 +40,7 @@ export function Export({ session }: { session: Session }) {
                 against.
               </p>
             )}
-            <div aria-live="polite">{done !== null && <Done exported={done} />}</div>
+            <div aria-live="polite">{done !== null && <Done exported={done} isNow={isMine} />}</div>
             {write.error && <ProblemNotice error={write.error} />}
             <div className="buttons">
               <button
@@ -57,7 +60,7 @@ export function Export({ session }: { session: Session }) {
   );
 }
 
-function Done({ exported }: { exported: Exported }) {
+function Done({ exported, isNow }: { exported: Exported; isNow: boolean }) {
   return (
     <Notice tone="good">
       <p>
@@ -69,15 +72,16 @@ function Done({ exported }: { exported: Exported }) {
           </>
         )}
       </p>
-      {exported.cases != null && (
-        <p className="soft">
-          {exported.cases === 1
-            ? "It is the only case in the file."
-            : `The file had ${exported.cases} cases then.`}
-        </p>
-      )}
+      {exported.cases != null && <p className="soft">{caseCount(exported.cases, isNow)}</p>}
     </Notice>
   );
+}
+
+/** How many cases the file has, as far as that is known: others may have written to it since. */
+function caseCount(cases: number, isNow: boolean): string {
+  if (cases === 1)
+    return isNow ? "It is the only case in the file." : "It was the only case in the file then.";
+  return isNow ? `The file has ${cases} cases now.` : `The file had ${cases} cases then.`;
 }
 
 /** The file of an agent that runs in its own program is not known here. */

@@ -2,38 +2,54 @@ import { useMutation } from "@tanstack/react-query";
 import { post, type Session } from "../../api/client";
 import { queries } from "../../api/queries";
 import type { LogView } from "../../ledger/log";
-import { ProblemNotice } from "../../ui/Notice";
+import { standing } from "../../ledger/standing";
+import { useDraft } from "../../ui/draft";
+import { Notice, ProblemNotice } from "../../ui/Notice";
 import { type QueryBody, QueryForm } from "../start/QueryForm";
 import type { Cast } from "./cast";
 
 /** The user's next message, where the session waits for one; and the end, once there is a final response. */
 export function NextMessage({ session, cast, log }: { session: Session; cast: Cast; log: LogView }) {
+  const draft = `query-${session.id}`;
+  const [, setDraft] = useDraft<unknown>(draft, null);
   const refresh = () => void queries.invalidateQueries({ queryKey: ["session", session.id] });
   const say = useMutation({
     mutationFn: (query: QueryBody) => post(`/v1/sessions/${session.id}/query`, query),
-    onSuccess: refresh,
+    onSuccess: () => {
+      setDraft(undefined);
+      refresh();
+    },
   });
   const complete = useMutation({
     mutationFn: () => post(`/v1/sessions/${session.id}/complete`),
     onSuccess: refresh,
   });
   if (session.status !== "active" || session.source === "run" || session.head) return null;
-  const last = log.events.at(-1)?.body.type;
-  const answered = last === "agent_ended";
-  const waits = session.state === "awaiting_query" || (answered && Boolean(session.host));
-  if (!waits && !answered) return null;
+  const stands = standing(log.events);
+  const answered = stands.is === "answered";
+  const failed = stands.is === "failed";
+  const asks = Boolean(session.host) && (session.state === "awaiting_query" || answered || failed);
+  if (!asks && !answered) return null;
   return (
     <section className="card" aria-labelledby="next-heading">
       <header>
-        <h2 id="next-heading">{answered ? "The agent has answered" : "Ask the agent"}</h2>
+        <h2 id="next-heading">
+          {answered ? "The agent has answered" : failed ? "The run failed" : "Ask the agent"}
+        </h2>
       </header>
       <div className="stack">
-        {waits && session.host && (
+        {failed && (
+          <Notice tone="warn">
+            {stands.why !== "" && <p className="mono">{stands.why}</p>}
+            <p>Say something to let the agent try again, or cancel the session.</p>
+          </Notice>
+        )}
+        {asks && (
           <QueryForm
-            draft={`query-${session.id}`}
+            draft={draft}
             schema={cast.inputSchema}
             sending={say}
-            button={answered ? "Say something more" : "Start"}
+            button={answered ? "Say something more" : failed ? "Try again" : "Start"}
             onSend={(query) => say.mutate(query)}
           />
         )}

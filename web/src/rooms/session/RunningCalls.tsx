@@ -1,4 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 import { call, type Session } from "../../api/client";
 import { queries } from "../../api/queries";
 import { oneLine } from "../../json/show";
@@ -6,13 +7,21 @@ import { Icon } from "../../ui/Icon";
 import { ProblemNotice } from "../../ui/Notice";
 import { Stopwatch } from "../../ui/time";
 
+/** Whoever has cancelled a tool that goes on all the same may ask again after so long. */
+const ASK_AGAIN_MS = 10_000;
+
 type Running = NonNullable<Session["waiting_calls"]>[number];
 
 /** Tools that run now, with how long they have run and a way to stop them. */
-export function RunningCalls({ session }: { session: Session }) {
+export function RunningCalls({ session, isAway }: { session: Session; isAway: boolean }) {
   const running = session.status === "active" ? (session.waiting_calls ?? []) : [];
   return (
     <div role="status" aria-label="Running tools">
+      {running.length > 0 && isAway && (
+        <p className="soft">
+          The program that runs this agent is away. What its tools gave is told when it is back.
+        </p>
+      )}
       {running.map((each) => (
         <RunningCall key={each.call_id} session={session} running={each} />
       ))}
@@ -21,11 +30,19 @@ export function RunningCalls({ session }: { session: Session }) {
 }
 
 function RunningCall({ session, running }: { session: Session; running: Running }) {
+  const [asked, setAsked] = useState(false);
   const cancel = useMutation({
     mutationFn: () =>
       call("POST", `/v1/sessions/${session.id}/calls/${encodeURIComponent(running.call_id)}/cancel`),
+    onSuccess: () => setAsked(true),
     onSettled: () => void queries.invalidateQueries({ queryKey: ["session", session.id] }),
   });
+  const { isSuccess, reset } = cancel;
+  useEffect(() => {
+    if (!isSuccess) return;
+    const timer = setTimeout(reset, ASK_AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [isSuccess, reset]);
   return (
     <div className="running card">
       <span className="spinner" aria-hidden="true" />
@@ -38,11 +55,11 @@ function RunningCall({ session, running }: { session: Session; running: Running 
         <button
           type="button"
           className="button danger small"
-          disabled={cancel.isPending || cancel.isSuccess}
+          disabled={cancel.isPending || isSuccess}
           onClick={() => cancel.mutate()}
         >
           <Icon name="cross" />
-          {cancel.isPending || cancel.isSuccess ? "Cancelling…" : "Cancel"}
+          {cancel.isPending || isSuccess ? "Cancelling…" : asked ? "Cancel again" : "Cancel"}
         </button>
       )}
       {cancel.error && <ProblemNotice error={cancel.error} />}

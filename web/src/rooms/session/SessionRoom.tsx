@@ -36,7 +36,7 @@ export function SessionRoom({ id }: { id: string }) {
 
 function Room({ session }: { session: Session }) {
   const log = useEvents(session.id);
-  const cast = useCast(session);
+  const cast = useCast(session, log);
   const name = session.agent ?? "Session";
   const waits = Boolean(session.head);
   useEffect(() => {
@@ -65,11 +65,11 @@ function Room({ session }: { session: Session }) {
         </div>
         <Actions session={session} />
       </div>
-      <Instructions text={cast.instruction} />
+      <Instructions text={cast.instruction} of={cast.agent === session.agent ? null : cast.agent} />
       <div className="session-columns">
         <div className="session-main stack">
           <Timeline session={session.id} log={log} />
-          <RunningCalls session={session} />
+          <RunningCalls session={session} isAway={cast.online === false} />
         </div>
         <aside className="session-side stack" aria-label="Your part">
           {session.status === "active" && <Decide session={session} />}

@@ -45,14 +45,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
     if (checked.passes(value, form)) answer.mutate({ output: value ?? null });
   };
   return (
-    <form
-      className="stack"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        send(event.currentTarget);
-      }}
-    >
+    <div className="stack">
       <div className="card stack tight">
         <p>
           <span className="mono">{prompt.tool}</span> was called with
@@ -60,52 +53,61 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
         <Tree value={prompt.args ?? {}} label="the arguments" />
         {prompt.description && <p className="soft">{prompt.description}</p>}
       </div>
-      <fieldset className="segments wide">
-        <legend className="visually-hidden">How does the tool end?</legend>
-        {(["output", "error"] as const).map((mode) => (
-          <button
-            key={mode}
-            type="button"
-            className="segment"
-            aria-pressed={draft.mode === mode}
-            onClick={() => change({ mode })}
-          >
-            {mode === "output" ? "Give an output" : "Fail with an error"}
-          </button>
-        ))}
-      </fieldset>
-      {draft.mode === "output" ? (
-        <ValueEditor
-          id={`tool-${cue.id}`}
-          label="Output"
-          schema={schema}
-          value={value}
-          onChange={(value) => {
-            change({ value: value as Json });
-            checked.edited(value);
-          }}
-          problems={checked.problems}
-          disabled={answer.isPending}
-          onRawProblem={checked.onRawProblem}
-        />
-      ) : (
-        <div className="stack tight">
-          <label htmlFor={type}>Type of the error</label>
-          <input id={type} value={draft.type} onChange={(event) => change({ type: event.target.value })} />
-          <label htmlFor={message}>Message</label>
-          <textarea
-            id={message}
-            value={draft.message}
-            onChange={(event) => change({ message: event.target.value })}
+      <form
+        className="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          send(event.currentTarget);
+        }}
+      >
+        <fieldset className="segments wide">
+          <legend className="visually-hidden">How does the tool end?</legend>
+          {(["output", "error"] as const).map((mode) => (
+            <button
+              key={mode}
+              type="button"
+              className="segment"
+              aria-pressed={draft.mode === mode}
+              onClick={() => change({ mode })}
+            >
+              {mode === "output" ? "Give an output" : "Fail with an error"}
+            </button>
+          ))}
+        </fieldset>
+        {draft.mode === "output" ? (
+          <ValueEditor
+            id={`tool-${cue.id}`}
+            label="Output"
+            schema={schema}
+            value={value}
+            onChange={(value) => {
+              change({ value: value as Json });
+              checked.edited(value);
+            }}
+            problems={checked.problems}
+            disabled={answer.isPending}
+            onRawProblem={checked.onRawProblem}
           />
+        ) : (
+          <div className="stack tight">
+            <label htmlFor={type}>Type of the error</label>
+            <input id={type} value={draft.type} onChange={(event) => change({ type: event.target.value })} />
+            <label htmlFor={message}>Message</label>
+            <textarea
+              id={message}
+              value={draft.message}
+              onChange={(event) => change({ message: event.target.value })}
+            />
+          </div>
+        )}
+        <Sending state={answer} />
+        <div className="buttons">
+          <button type="submit" className="button primary" disabled={answer.isPending}>
+            {draft.mode === "output" ? "Send output" : "Send error"}
+          </button>
         </div>
-      )}
-      <Sending state={answer} />
-      <div className="buttons">
-        <button type="submit" className="button primary" disabled={answer.isPending}>
-          {draft.mode === "output" ? "Send output" : "Send error"}
-        </button>
-      </div>
-    </form>
+      </form>
+    </div>
   );
 }

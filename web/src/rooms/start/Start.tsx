@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
-import { useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { type Agent, type JsonObject, post, type Session, Unreachable } from "../../api/client";
 import { queries, useAgents } from "../../api/queries";
@@ -133,8 +133,15 @@ function Options({
   stateProblem: string | null;
 }) {
   const [description, state, problem] = [useId(), useId(), useId()];
+  const [open, setOpen] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (stateProblem === null) return;
+    setOpen(true);
+    requestAnimationFrame(() => field.current?.focus());
+  }, [stateProblem]);
   return (
-    <details>
+    <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>More settings</summary>
       <div className="stack tight options">
         <label htmlFor={description}>Description</label>
@@ -147,6 +154,7 @@ function Options({
         <label htmlFor={state}>State it begins with, as JSON</label>
         <textarea
           id={state}
+          ref={field}
           className="mono"
           placeholder='{"user:name": "Ada"}'
           value={more.state}
