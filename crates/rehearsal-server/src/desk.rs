@@ -17,6 +17,7 @@ use crate::watch::{Seat, Topic, Watch};
 mod answer;
 mod cues;
 mod export;
+mod failing;
 mod hosts;
 mod observe;
 mod pen;

@@ -320,6 +320,8 @@ pub struct Write {
     pub meta: Option<Value>,
     /// What hosts are to do now.
     pub work: Vec<NewWork>,
+    /// What the session is called from now on, if it has no description.
+    pub describe: Option<String>,
 }
 
 impl Write {
@@ -336,6 +338,7 @@ impl Write {
             agent: None,
             meta: None,
             work: Vec::new(),
+            describe: None,
         }
     }
 }

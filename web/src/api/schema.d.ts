@@ -1034,6 +1034,8 @@ export interface components {
             last_seq: number;
             /** @description The host that plays it. */
             host?: string | null;
+            /** @description Whether that host is there. Left out in lists. */
+            host_online?: boolean | null;
             /** @description The cue that can be answered now. Left out in lists. */
             head?: string | null;
             /**

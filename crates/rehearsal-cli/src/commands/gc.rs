@@ -21,6 +21,7 @@ use crate::{exit, output, shelf};
 Examples:
   rehearse gc --older-than 30d --dry-run
   rehearse gc --older-than 30d
+  rehearse gc --older-than 30d --unfinished
   rehearse gc --keep 100
 
 Exit codes: 0 it was done; 2 the input is wrong, or the store cannot be used.")]
@@ -32,6 +33,12 @@ pub(crate) struct GcArgs {
     /// Keep only so many of the newest runs, and so many of the newest sessions that belong to no run
     #[arg(long, value_name = "N")]
     keep: Option<u32>,
+    /// Also remove what never ended: sessions still active in which nothing has happened for that long
+    ///
+    /// Sessions of programs that went away stay active until somebody completes or cancels them. What waits for an
+    /// answer stays, if whoever asked is there.
+    #[arg(long, requires = "older_than")]
+    unfinished: bool,
     /// Remove nothing; only say how much would go
     #[arg(long)]
     dry_run: bool,
@@ -61,7 +68,7 @@ async fn collect(args: &GcArgs) -> Result<String, String> {
         // A run that was killed did not say so.
         store.interrupt_runs(ago(RUN_GONE_AFTER), now).await.map_err(|error| error.to_string())?;
     }
-    let policy = GcPolicy { before, keep: args.keep, dry_run: args.dry_run };
+    let policy = GcPolicy { before, keep: args.keep, unfinished: args.unfinished, dry_run: args.dry_run };
     let (runs, sessions) = store.gc(policy).await.map_err(|error| error.to_string())?;
     let counted = |count: u64, what: &str| {
         let plural = if count == 1 { "" } else { "s" };

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use rehearsal_core::{CallId, EventBody, SessionId, Timestamp};
+use rehearsal_core::{CallId, SessionId, Timestamp};
 use rehearsal_store::{AgentRecord, Host, NewWork, SessionStatus, Work, WorkOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::Desk;
-use super::sessions::ENGINE;
+use super::failing::{close_call, fail_run};
 use super::view::moment;
 use crate::ids::{self, fresh};
 use crate::problem::{Class, Problem};
@@ -172,6 +172,12 @@ impl Desk {
         Ok(views)
     }
 
+    /// Whether a host is there.
+    pub(super) async fn is_there(&self, host: &str) -> Result<bool, Problem> {
+        let now = self.now_ms();
+        Ok(self.store.hosts().await?.iter().any(|known| known.id == host && is_alive(known, now)))
+    }
+
     /// The hosts that run an agent of this name: those that are there come first, the latest before the others.
     pub(super) async fn players_of(&self, agent: &str) -> Result<Vec<Player>, Problem> {
         let now = self.now_ms();
@@ -184,6 +190,21 @@ impl Desk {
             Some(Player { host: id, about, online })
         });
         Ok(players.collect())
+    }
+
+    /// Nobody here plays an agent of this name: whoever asks it something would wait for ever.
+    pub(super) async fn no_host(&self, agent: &str) -> Result<Problem, Problem> {
+        let mut known: Vec<String> = self.agents().await?.into_iter().map(|known| known.agent.name).collect();
+        known.dedup();
+        let known = match known.as_slice() {
+            [] => "no host is here".to_owned(),
+            names => format!("those that are here play {}", names.join(", ")),
+        };
+        let detail = format!(
+            "no host plays an agent called `{agent}`: {known}. Start one (`rehearsal host PATH`), or leave `query` out when \
+             a program of your own plays the agent: it tells what its user says"
+        );
+        Ok(Problem::conflict("no_host", detail))
     }
 
     /// Waits for something that a host is to do, at most so long.
@@ -238,19 +259,28 @@ impl Desk {
     /// A run that could not even begin is on the ledger too.
     async fn run_failed(&self, work: &Work, why: &str) -> Result<(), Problem> {
         self.change(&work.session, |pen| {
-            let data = json!({"error": {"type": "HostError", "message": why}});
-            pen.append(pen.draft(ENGINE, EventBody::Note { name: "run_failed".into(), data }))?;
-            Ok(())
+            // One that ended meanwhile has nothing left open.
+            if pen.record().status == SessionStatus::Active {
+                fail_run(pen, "HostError", why)
+            } else {
+                Ok(())
+            }
         })
         .await
     }
 
-    /// Asks the host of a session to cancel a running tool.
+    /// Asks the host of a session to cancel a running tool. Where that host is gone, the call ends here.
     ///
     /// # Errors
     /// The call is not running, or no host plays the session.
     pub async fn cancel_call(&self, session: &SessionId, call: &str) -> Result<(), Problem> {
         let call_id: CallId = call.into();
+        let record = self.record(session).await?;
+        let host = record.meta.get("host").and_then(Value::as_str);
+        let is_there = match host {
+            Some(host) => self.is_there(host).await?,
+            None => false,
+        };
         self.change(session, |pen| {
             pen.require_active()?;
             match pen.ledger().call(&call_id) {
@@ -264,8 +294,12 @@ impl Desk {
                 let detail = "no host plays this session, so nobody here can cancel its tools; cancel it where the agent runs";
                 return Err(Problem::conflict("no_host", detail));
             };
-            pen.work(cancel_work(&host, &call_id));
-            Ok(())
+            if is_there {
+                pen.work(cancel_work(&host, &call_id));
+                return Ok(());
+            }
+            let message = "cancelled by a person; the host that ran it is gone";
+            close_call(pen, &call_id, "Cancelled", message)
         })
         .await
     }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::failing::{close_calls, is_closed};
 use super::query::some_value;
 use super::sessions::{ENGINE, complete, final_output, hear};
 use super::state::patch_from_flat;
@@ -293,7 +294,9 @@ fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
             };
             other(pen, Draft { turn, ..plain(body) })
         }
-        Observed::ToolResult { call_id, late: true, tool, output, error, .. } => {
+        Observed::ToolResult { call_id, late, tool, output, error, .. }
+            if *late || is_closed(pen, &CallId::new(call_id.as_str())) =>
+        {
             let data = json!({"call": call_id, "tool": tool, "output": output, "error": error});
             other(pen, plain(EventBody::Note { name: "late_result".into(), data }))
         }
@@ -325,6 +328,11 @@ fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
             Ok(())
         }
         Observed::RunFailed { error } => {
+            close_calls(
+                pen,
+                &error.kind,
+                &format!("the run failed before this tool was done: {}", error.message),
+            )?;
             let data = json!({"error": error});
             other(
                 pen,

@@ -123,6 +123,14 @@ impl Pen {
         self.write.cues.push(change);
     }
 
+    /// Calls a session that has no description after what it is about.
+    pub(crate) fn describe(&mut self, text: String) {
+        if self.standing.record.description.is_none() && !text.is_empty() {
+            self.standing.record.description = Some(text.clone());
+            self.write.describe = Some(text);
+        }
+    }
+
     pub(crate) fn status(&mut self, status: SessionStatus) {
         self.standing.record.status = status;
         self.write.status = Some(status);

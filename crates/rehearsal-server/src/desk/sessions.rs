@@ -6,11 +6,14 @@ use rehearsal_adk::flat_state;
 use rehearsal_core::{
     Content, EndReason, EventBody, LEDGER_VERSION, Ledger, SessionId, SessionPart, SessionStarted, State,
 };
-use rehearsal_store::{CueChange, NewSession, NewWork, SessionRecord, SessionSource, SessionStatus};
+use rehearsal_store::{
+    CueChange, NewSession, NewWork, SessionRecord, SessionSource, SessionStatus, WorkOutcome,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::failing::fail_run;
 use super::hosts::{cancel_work, host_offline};
 use super::pen::{run_path, user_messages};
 use super::query::QueryRequest;
@@ -91,6 +94,7 @@ impl Desk {
         };
         let offline = match (&player, &new.agent) {
             (Some(player), Some(agent)) if query.is_some() && !player.online => Some(host_offline(agent)),
+            (None, Some(agent)) if query.is_some() => Some(self.no_host(agent).await?),
             _ => None,
         };
         let mut meta = Map::new();
@@ -195,31 +199,54 @@ impl Desk {
             return Err(Problem::conflict("no_agent", detail));
         };
         let players = self.players_of(agent).await?;
-        self.change(session, |pen| {
-            pen.require_open()?;
-            if is_running(pen.ledger()) {
-                let detail = "the agent is still at the last message; answer its cues, or cancel the session";
-                return Err(Problem::conflict("running", detail));
-            }
-            let mut meta = pen.record().meta.as_object().cloned().unwrap_or_default();
-            let player = match meta.get("host").and_then(Value::as_str) {
-                None => players.first(),
-                Some(own) => {
-                    // A host that was started again has another id; it takes the conversation up from the ledger.
-                    let ready = || players.iter().filter(|player| player.online);
-                    let chosen = ready().find(|player| player.host == own).or_else(|| ready().next());
-                    let chosen = chosen.ok_or_else(|| host_offline(agent))?;
-                    if chosen.host != own {
-                        meta.insert("host".to_owned(), chosen.host.clone().into());
-                        pen.meta(Value::Object(meta));
-                    }
-                    Some(chosen)
+        let is_there = |host: &str| players.iter().any(|player| player.host == host && player.online);
+        let gone = self
+            .change(session, |pen| {
+                pen.require_open()?;
+                let own = pen.record().meta.get("host").and_then(Value::as_str).map(str::to_owned);
+                let gone = own.filter(|own| is_running(pen.ledger()) && !is_there(own));
+                if gone.is_none() && is_running(pen.ledger()) {
+                    let detail =
+                        "the agent is still at the last message; answer its cues, or cancel the session";
+                    return Err(Problem::conflict("running", detail));
                 }
-            };
-            say(pen, &query.content(player.map(|player| &player.about))?)
-        })
-        .await?;
+                let mut meta = pen.record().meta.as_object().cloned().unwrap_or_default();
+                let player = match meta.get("host").and_then(Value::as_str) {
+                    None => players.first(),
+                    Some(own) => {
+                        // A host that was started again has another id; it takes the conversation up from the ledger.
+                        let ready = || players.iter().filter(|player| player.online);
+                        let chosen = ready().find(|player| player.host == own).or_else(|| ready().next());
+                        let chosen = chosen.ok_or_else(|| host_offline(agent))?;
+                        if chosen.host != own {
+                            meta.insert("host".to_owned(), chosen.host.clone().into());
+                            pen.meta(Value::Object(meta));
+                        }
+                        Some(chosen)
+                    }
+                };
+                let content = query.content(player.map(|player| &player.about))?;
+                if let Some(gone) = &gone {
+                    pen.cue(CueChange::DismissAll);
+                    fail_run(pen, "HostGone", &format!("host `{gone}` went away before it was done"))?;
+                }
+                say(pen, &content)?;
+                Ok(gone)
+            })
+            .await?;
+        if let Some(gone) = gone {
+            self.give_up(&gone, session).await?;
+        }
         self.session(session).await
+    }
+
+    /// A host that comes back does not go on with what another one has taken up.
+    async fn give_up(&self, host: &str, session: &SessionId) -> Result<(), Problem> {
+        for work in self.store.open_runs(host).await?.into_iter().filter(|work| work.session == *session) {
+            let why = "another host has taken the session up";
+            self.store.finish_work(&work.id, WorkOutcome::Failed(why.to_owned())).await?;
+        }
+        Ok(())
     }
 
     /// Chooses the agent of a session.
@@ -370,7 +397,8 @@ impl AskedSession {
         let cut =
             |text: &Option<String>| text.as_ref().map(|text| text.chars().take(500).collect::<String>());
         *source == self.source
-            && cut(description) == cut(&self.description)
+            // Without one, it was called after its first message.
+            && (self.description.is_none() || cut(description) == cut(&self.description))
             && meta.get("keep_open") == self.meta.get("keep_open")
             && query.is_none_or(|query| said == Some(query))
             && started.is_some_and(|started| {
@@ -402,8 +430,22 @@ pub(super) fn hear(pen: &mut Pen, content: Content, event_id: Option<String>) ->
     append_message(pen, content, event_id)
 }
 
+/// What a session is called in lists: the beginning of what it is about, in one line.
+fn title(text: &str) -> String {
+    const MOST: usize = 100;
+    let line = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 /// Appends a message of the user and the beginning of the run it starts.
 fn append_message(pen: &mut Pen, content: Content, event_id: Option<String>) -> Result<(), Problem> {
+    if user_messages(pen.ledger()) == 0 {
+        pen.describe(title(&content.text()));
+    }
     let root = pen.root_agent().unwrap_or(ENGINE).to_owned();
     let run = run_path(&root, user_messages(pen.ledger()));
     let start = pen.draft(root.as_str(), EventBody::AgentStarted { kind: "adk".into() });

@@ -63,6 +63,9 @@ pub struct SessionView {
     /// The host that plays it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Whether that host is there. Left out in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_online: Option<bool>,
     /// The cue that can be answered now. Left out in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
@@ -113,6 +116,7 @@ impl SessionView {
             last_seq: record.last_seq,
             host: record.meta.get("host").and_then(Value::as_str).map(str::to_owned),
             head: None,
+            host_online: None,
             open_cues: None,
             exported: None,
             waiting_calls: Vec::new(),
@@ -169,8 +173,13 @@ impl Desk {
         };
         let cues = self.unresolved(&record.id).await?;
         let head = cues.iter().find(|cue| cue.status == CueStatus::Open).map(|cue| cue.id.to_string());
+        let host_online = match record.meta.get("host").and_then(serde_json::Value::as_str) {
+            Some(host) => Some(self.is_there(host).await?),
+            None => None,
+        };
         Ok(SessionView {
             state: Some(state),
+            host_online,
             head,
             open_cues: Some(cues.len() as u64),
             exported: self.exported(&record.id).await?,

@@ -88,8 +88,13 @@ impl Door {
         if shown.is_some_and(|shown| same(shown, token)) {
             return Ok(Entrance::Open);
         }
-        let detail = "show the token: `Authorization: Bearer TOKEN`. It is in the file `token` beside the store, \
-                      `.rehearsal/token` unless told otherwise";
+        let detail = if shown.is_some() {
+            "`Authorization: Bearer` has another token than this server's; it may be that of another one. Its own is in the file \
+             `.rehearsal/token` of the folder in which it was started, unless it was given one (--token-file, REHEARSAL_TOKEN)"
+        } else {
+            "show the token: `Authorization: Bearer TOKEN`. It is in the file `.rehearsal/token` of the folder in which \
+             the server was started, unless it was given one (--token-file, REHEARSAL_TOKEN)"
+        };
         Err(Problem::new(Class::Unauthorized, "unauthorized", detail))
     }
 

@@ -1,7 +1,7 @@
 //! The page: files that are embedded, and what browsers may do with them.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use rehearsal_web::Asset;
 
 use super::reply;
@@ -22,10 +22,27 @@ pub(super) async fn serve(uri: Uri, headers: HeaderMap) -> Response {
     if is_room(path) {
         return answer(rehearsal_web::index(), &headers);
     }
+    // The address that the published plugin prints.
+    if let Some(session) = path.strip_prefix("/session/") {
+        return Redirect::permanent(&format!("/sessions/{session}")).into_response();
+    }
     match rehearsal_web::asset(path) {
         Some(asset) => answer(asset, &headers),
+        // The page says it in words; programs get a problem.
+        None if takes_html(&headers) && !path.starts_with("/v1/") => {
+            let mut response = answer(rehearsal_web::index(), &HeaderMap::new());
+            *response.status_mut() = StatusCode::NOT_FOUND;
+            response
+        }
         None => reply::no_such_call(uri).await.into_response(),
     }
+}
+
+fn takes_html(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|types| types.contains("text/html"))
 }
 
 fn answer(asset: &'static Asset, asked: &HeaderMap) -> Response {
@@ -74,9 +91,8 @@ pub(super) fn locked() -> Response {
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Rehearsal</title>\
              <meta name=\"viewport\" content=\"width=device-width\"></head><body><h1>Rehearsal is locked</h1>\
              <p>Open it with its token. <code>rehearse serve</code> prints the address with the token when it starts for \
-             the first time; later the token is in the file <code>token</code> beside the store, \
-             <code>.rehearsal/token</code> unless told otherwise. Put it behind this address: \
-             <code>/?token=TOKEN</code></p></body></html>",
+             the first time; later the token is in the file <code>.rehearsal/token</code> of the folder in which it was \
+             started. Put it behind this address: <code>/?token=TOKEN</code></p></body></html>",
         ),
     )
         .into_response();

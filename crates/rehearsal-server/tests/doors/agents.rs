@@ -243,7 +243,12 @@ async fn the_host_exports_what_is_complete() {
         stage.observe(&session, ended).await.is(200);
         session
     };
-    let alone = play(false).await;
+    let alone = stage.session().await;
+    let played = json!([
+        {"event_id": uuid(), "agent": "clerk", "type": "user_message", "content": {"parts": [{"text": "go"}]}},
+        {"event_id": uuid(), "agent": "clerk", "type": "agent_ended", "output": "done"},
+    ]);
+    stage.observe(&alone, played).await.is(200);
     Reply::to(export(&alone)).await.refused(409, "not_exportable");
     stage.post(&format!("/v1/sessions/{alone}/complete"), json!({})).await.is(200);
     let problem = Reply::to(export(&alone)).await.refused(409, "no_host");
@@ -325,6 +330,114 @@ async fn another_host_goes_on_when_one_is_gone() {
     let said = stage.post(&format!("/v1/sessions/{begun}/query"), json!({"text": "two"})).await.is(200);
     assert_eq!(said["host"], second.as_str());
     assert_eq!(work(&stage, &second).await.is(200)["session"], begun.as_str());
+}
+
+#[tokio::test]
+async fn a_session_goes_on_elsewhere_when_its_host_is_gone_in_the_middle() {
+    let stage = Stage::open().await;
+    let first = host(&stage).await;
+    let asked = json!({"agent": "clerk", "query": {"text": "one"}});
+    let session = stage.post("/v1/sessions", asked).await.is(201)["id"].as_str().unwrap().to_owned();
+    work(&stage, &first).await.is(200);
+    let call =
+        json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_call", "call_id": "c1", "tool": "add"}]);
+    stage.observe(&session, call).await.is(200);
+    let path = format!("/v1/sessions/{session}");
+    let query = format!("{path}/query");
+    let second = host(&stage).await;
+    assert_eq!(stage.get(&path).await.is(200)["host_online"], true);
+    stage.post(&query, json!({"text": "two"})).await.refused(409, "running");
+
+    stage.clock.advance(Duration::from_mins(2));
+    work(&stage, &second).await.is(204);
+    let shown = stage.get(&path).await.is(200);
+    assert_eq!((&shown["host_online"], &shown["waiting_calls"][0]["tool"]), (&json!(false), &json!("add")));
+    let said = stage.post(&query, json!({"text": "two"})).await.is(200);
+    assert_eq!((&said["host"], &said["waiting_calls"]), (&json!(second), &json!([])));
+    let bodies = stage.bodies(&session).await;
+    let result = bodies.iter().find(|body| body["type"] == "tool_result").unwrap();
+    assert_eq!(result["outcome"]["error"]["type"], "HostGone");
+    let failed = bodies.iter().find(|body| body["name"] == "run_failed").unwrap();
+    assert!(failed["data"]["error"]["message"].as_str().unwrap().contains(&first), "{failed}");
+    assert_eq!(work(&stage, &second).await.is(200)["content"]["parts"][0]["text"], "two");
+
+    // The first one comes back: what it gives is told apart, and it is not given the old message again.
+    let late = json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_result", "call_id": "c1", "tool": "add",
+        "output": 3}]);
+    stage.observe(&session, late).await.is(200);
+    assert_eq!(stage.bodies(&session).await.last().unwrap()["name"], "late_result");
+    stage.clock.advance(Duration::from_secs(20));
+    work(&stage, &first).await.is(204);
+}
+
+#[tokio::test]
+async fn a_tool_of_a_host_that_is_gone_is_cancelled_here() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({"agent": "clerk", "query": {"text": "go"}})).await.is(201);
+    let session = made["id"].as_str().unwrap();
+    work(&stage, &host).await.is(200);
+    let call =
+        json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_call", "call_id": "c1", "tool": "add"}]);
+    stage.observe(session, call).await.is(200);
+    stage.clock.advance(Duration::from_mins(2));
+    Reply::to(stage.call(Method::POST, &format!("/v1/sessions/{session}/calls/c1/cancel"))).await.is(202);
+    assert_eq!(stage.bodies(session).await.last().unwrap()["outcome"]["error"]["type"], "Cancelled");
+}
+
+#[tokio::test]
+async fn a_run_that_failed_leaves_no_call_open() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let events = json!([
+        {"event_id": uuid(), "agent": "clerk", "type": "user_message", "content": {"parts": [{"text": "go"}]}},
+        {"event_id": uuid(), "agent": "clerk", "type": "tool_call", "call_id": "c1", "tool": "add"},
+        {"event_id": uuid(), "agent": "clerk", "type": "run_failed",
+            "error": {"type": "ValueError", "message": "no number"}},
+    ]);
+    for _ in 0..2 {
+        stage.observe(&session, events.clone()).await.is(200);
+    }
+    let shown = stage.get(&format!("/v1/sessions/{session}")).await.is(200);
+    assert_eq!(shown["waiting_calls"], json!([]));
+    let bodies = stage.bodies(&session).await;
+    let types: Vec<_> = bodies.iter().map(|body| body["type"].as_str().unwrap()).collect();
+    assert_eq!(types[types.len() - 3..], ["tool_call", "tool_result", "note"]);
+    let error = &bodies[bodies.len() - 2]["outcome"]["error"];
+    assert!(error["message"].as_str().unwrap().contains("no number"), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_is_left_waiting_for_an_agent_that_no_host_plays() {
+    let stage = Stage::open().await;
+    let asked = json!({"agent": "clrek", "query": {"text": "go"}});
+    stage.post("/v1/sessions", asked.clone()).await.refused(409, "no_host");
+    host(&stage).await;
+    let problem = stage.post("/v1/sessions", asked).await.refused(409, "no_host");
+    assert!(problem["detail"].as_str().unwrap().contains("clerk"), "{problem}");
+    assert_eq!(stage.get("/v1/sessions").await.is(200)["sessions"], json!([]));
+}
+
+#[tokio::test]
+async fn a_session_without_a_description_is_called_after_its_first_message() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let id = uuid();
+    let asked =
+        json!({"id": id, "agent": "clerk", "keep_open": true, "query": {"text": "Where is\nthe heron?"}});
+    stage.post("/v1/sessions", asked.clone()).await.is(201);
+    stage.post("/v1/sessions", asked).await.is(200);
+    let listed = stage.get("/v1/sessions?q=HERON").await.is(200);
+    assert_eq!(listed["sessions"][0]["description"], "Where is the heron?");
+    work(&stage, &host).await.is(200);
+    let ended = json!([{"event_id": uuid(), "agent": "clerk", "type": "agent_ended", "output": "1"}]);
+    stage.observe(&id, ended).await.is(200);
+    let said =
+        stage.post(&format!("/v1/sessions/{id}/query"), json!({"text": "And the bittern?"})).await.is(200);
+    assert_eq!(said["description"], "Where is the heron?");
+
+    let named = json!({"agent": "clerk", "description": "birds", "query": {"text": "Where is the heron?"}});
+    assert_eq!(stage.post("/v1/sessions", named).await.is(201)["description"], "birds");
 }
 
 #[tokio::test]

@@ -41,6 +41,23 @@ async fn every_room_is_the_page_with_a_strict_policy() {
 }
 
 #[tokio::test]
+async fn addresses_that_people_come_with_lead_somewhere() {
+    let stage = Stage::open().await;
+    // The published plugin tells people this one.
+    let client =
+        reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let reply = soon(client.get(stage.url("/session/abc")).bearer_auth(TOKEN).send()).await.unwrap();
+    assert_eq!(
+        (reply.status().as_u16(), &reply.headers()["location"]),
+        (308, &"/sessions/abc".parse().unwrap())
+    );
+    // Nothing is there, and the page says so.
+    let reply = Reply::to(browser(&stage, "/no/such/room").bearer_auth(TOKEN)).await;
+    assert_eq!((reply.status, reply.text.contains("<!doctype html>")), (404, true));
+    Reply::to(browser(&stage, "/v1/nothing").bearer_auth(TOKEN)).await.refused(404, "no_such_call");
+}
+
+#[tokio::test]
 async fn files_of_the_page_are_compressed_and_kept() {
     let stage = Stage::open().await;
     // This client does not unpack what comes.

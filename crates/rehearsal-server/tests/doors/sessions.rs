@@ -113,6 +113,8 @@ async fn a_session_is_cancelled_without_a_body_too() {
 #[tokio::test]
 async fn making_a_session_twice_makes_it_once() {
     let stage = Stage::open().await;
+    let host = json!({"agents": [{"name": "clerk"}]});
+    Reply::to(stage.call(Method::PUT, &format!("/v1/hosts/{}", uuid())).json(&host)).await.is(204);
     let id = uuid();
     let asked = json!({
         "id": id.to_uppercase(), "agent": "clerk", "description": "d".repeat(700),

@@ -4,11 +4,21 @@ use crate::db::{Cell, Db, Op, first};
 use crate::{Change, GcPolicy, StoreError};
 
 /// Runs that are old. One that has not ended, or in which something still goes on or waits, is never old.
-const RUNS: &str = "SELECT r.id, (SELECT COUNT(*) FROM sessions WHERE run_id = r.id) FROM runs r \
-    WHERE r.ended_at IS NOT NULL AND (r.ended_at < $1 OR r.id IN \
-    (SELECT id FROM runs ORDER BY started_at DESC, id DESC LIMIT 1000000000 OFFSET $2)) \
-    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.run_id = r.id AND (s.status = 'active' OR EXISTS \
-    (SELECT 1 FROM cues c WHERE c.session_id = s.id AND c.status IN ('open', 'abandoned'))))";
+fn runs(unfinished: bool) -> String {
+    let goes_on = if unfinished {
+        "(s.updated_at >= $1 AND s.status = 'active') OR EXISTS \
+        (SELECT 1 FROM cues c WHERE c.session_id = s.id AND c.status = 'open')"
+    } else {
+        "s.status = 'active' OR EXISTS \
+        (SELECT 1 FROM cues c WHERE c.session_id = s.id AND c.status IN ('open', 'abandoned'))"
+    };
+    format!(
+        "SELECT r.id, (SELECT COUNT(*) FROM sessions WHERE run_id = r.id) FROM runs r \
+        WHERE r.ended_at IS NOT NULL AND (r.ended_at < $1 OR r.id IN \
+        (SELECT id FROM runs ORDER BY started_at DESC, id DESC LIMIT 1000000000 OFFSET $2)) \
+        AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.run_id = r.id AND ({goes_on}))"
+    )
+}
 
 /// Sessions that are old and belong to no run.
 const SESSIONS: &str = "SELECT s.id FROM sessions s WHERE s.run_id IS NULL AND s.status <> 'active' \
@@ -16,9 +26,15 @@ const SESSIONS: &str = "SELECT s.id FROM sessions s WHERE s.run_id IS NULL AND s
     ORDER BY created_ms DESC, id DESC LIMIT 1000000000 OFFSET $2)) \
     AND NOT EXISTS (SELECT 1 FROM cues c WHERE c.session_id = s.id AND c.status IN ('open', 'abandoned'))";
 
+/// Sessions that never came to an end, and in which nothing has happened for long.
+const UNFINISHED: &str = "SELECT s.id FROM sessions s WHERE s.run_id IS NULL AND s.status = 'active' \
+    AND s.updated_at < $1 \
+    AND NOT EXISTS (SELECT 1 FROM cues c WHERE c.session_id = s.id AND c.status = 'open')";
+
 const REMOVE_RUN: &str = "DELETE FROM runs WHERE id = $1 AND NOT EXISTS \
-    (SELECT 1 FROM sessions s WHERE s.run_id = runs.id AND s.status = 'active')";
-const REMOVE_SESSION: &str = "DELETE FROM sessions WHERE id = $1 AND status <> 'active' AND run_id IS NULL";
+    (SELECT 1 FROM sessions s WHERE s.run_id = runs.id AND s.status = 'active' AND s.updated_at >= $2)";
+const REMOVE_SESSION: &str = "DELETE FROM sessions WHERE id = $1 AND run_id IS NULL \
+    AND (status <> 'active' OR updated_at < $2)";
 
 /// What is old.
 #[derive(Debug, Default)]
@@ -29,6 +45,8 @@ pub(crate) struct Old {
     pub(crate) sessions: Vec<String>,
     /// Uploads nobody used.
     pub(crate) uploads: Vec<String>,
+    /// What is active goes only if nothing happened in it since then.
+    pub(crate) unfinished_before: Option<i64>,
 }
 
 impl Old {
@@ -39,12 +57,12 @@ impl Old {
     }
 
     /// The same in pieces that are removed one after the other, so that others can write in between.
-    pub(crate) fn pieces(self) -> Vec<Self> {
+    pub(crate) fn pieces(&self) -> Vec<Self> {
         const PIECE: usize = 20;
-        let runs = self.runs.chunks(PIECE).map(|runs| Self { runs: runs.to_vec(), ..Self::default() });
-        let sessions =
-            self.sessions.chunks(PIECE).map(|ids| Self { sessions: ids.to_vec(), ..Self::default() });
-        let uploads = self.uploads.chunks(PIECE).map(|ids| Self { uploads: ids.to_vec(), ..Self::default() });
+        let piece = || Self { unfinished_before: self.unfinished_before, ..Self::default() };
+        let runs = self.runs.chunks(PIECE).map(|runs| Self { runs: runs.to_vec(), ..piece() });
+        let sessions = self.sessions.chunks(PIECE).map(|ids| Self { sessions: ids.to_vec(), ..piece() });
+        let uploads = self.uploads.chunks(PIECE).map(|ids| Self { uploads: ids.to_vec(), ..piece() });
         runs.chain(sessions).chain(uploads).collect()
     }
 }
@@ -59,12 +77,18 @@ impl Op for FindOld {
         let before = self.0.before.unwrap_or(i64::MIN);
         let keep = self.0.keep.map_or(i64::from(u32::MAX), i64::from);
         let which: [Cell; 2] = [before.into(), keep.into()];
-        let mut old = Old::default();
-        for mut row in db.rows(RUNS, &which).await? {
+        let unfinished_before = self.0.before.filter(|_| self.0.unfinished);
+        let mut old = Old { unfinished_before, ..Old::default() };
+        for mut row in db.rows(&runs(unfinished_before.is_some()), &which).await? {
             old.runs.push((row.text()?, row.count()?));
         }
         for mut row in db.rows(SESSIONS, &which).await? {
             old.sessions.push(row.text()?);
+        }
+        if let Some(before) = unfinished_before {
+            for mut row in db.rows(UNFINISHED, &[before.into()]).await? {
+                old.sessions.push(row.text()?);
+            }
         }
         for mut row in db.rows("SELECT id FROM uploads WHERE updated_at < $1", &[before.into()]).await? {
             old.uploads.push(row.text()?);
@@ -82,17 +106,18 @@ impl Op for RemoveOld {
 
     async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(u64, u64), StoreError> {
         let (mut runs, mut sessions) = (0, 0);
+        let before = self.0.unfinished_before.unwrap_or(i64::MIN);
         for (id, _) in &self.0.runs {
             let id: [Cell; 1] = [id.as_str().into()];
             let of_run = first(db, "SELECT COUNT(*) FROM sessions WHERE run_id = $1", &id).await?;
             let of_run = of_run.map_or(Ok(0), |mut row| row.count())?;
-            if db.run(REMOVE_RUN, &id).await? > 0 {
+            if db.run(REMOVE_RUN, &[id[0].clone(), before.into()]).await? > 0 {
                 runs += 1;
                 sessions += of_run;
             }
         }
         for id in &self.0.sessions {
-            sessions += db.run(REMOVE_SESSION, &[id.as_str().into()]).await?;
+            sessions += db.run(REMOVE_SESSION, &[id.as_str().into(), before.into()]).await?;
         }
         for id in &self.0.uploads {
             db.run("DELETE FROM uploads WHERE id = $1", &[id.as_str().into()]).await?;

@@ -18,6 +18,11 @@ pub(crate) fn words(session: &SessionId, description: Option<&str>, agent: Optio
     [session.as_str(), description.unwrap_or(""), agent.unwrap_or("")].join(BORDER).to_lowercase()
 }
 
+/// What is added to them.
+pub(crate) fn more_words(text: &str) -> String {
+    [BORDER, text].concat().to_lowercase()
+}
+
 #[derive(Debug)]
 pub(crate) struct FindSession(pub(crate) SessionId);
 

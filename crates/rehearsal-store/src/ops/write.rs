@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::cue::{dismiss_all, make_change};
 use super::json;
-use super::session::words;
+use super::session::{more_words, words};
 use crate::db::{Cell, Db, DbError, Op, first};
 use crate::rules::{self, call_of, event_refused};
 use crate::word::Word;
@@ -20,6 +20,9 @@ const INSERT_EVENT: &str = "INSERT INTO events \
 const INSERT_WORK: &str = "INSERT INTO work (id, host_id, session_id, kind, payload, created_at) \
     VALUES ($1, $2, $3, $4, $5, $6)";
 const MOVE_ON: &str = "UPDATE sessions SET last_seq = $1, updated_at = $2 WHERE id = $3";
+/// A session without a description is called after what it is about.
+const DESCRIBE: &str =
+    "UPDATE sessions SET description = $1, words = words || $2 WHERE id = $3 AND description IS NULL";
 const SET_AGENT: &str = "UPDATE sessions SET agent = $1, words = $2 WHERE id = $3";
 const SET_META: &str = "UPDATE sessions SET meta = $1 WHERE id = $2";
 const SET_STATUS: &str = "UPDATE sessions SET status = $1, updated_at = $2 WHERE id = $3";
@@ -172,11 +175,16 @@ impl Op for WriteSession {
     type Output = ();
 
     async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
-        let Write { session, at, cues, agent, meta, work, .. } = &self.write;
-        let found = self.enter(db).await?;
+        let Write { session, at, cues, agent, meta, work, describe, .. } = &self.write;
+        let mut found = self.enter(db).await?;
         self.append(db).await?;
         for change in cues {
             make_change(db, session, *at, change).await?;
+        }
+        if let (Some(text), None) = (describe, &found.description) {
+            let text = rules::cut(text);
+            db.run(DESCRIBE, &[text.into(), more_words(text).into(), session.as_str().into()]).await?;
+            found.description = Some(text.to_owned());
         }
         if let Some(agent) = agent {
             let words = words(session, found.description.as_deref(), Some(agent));

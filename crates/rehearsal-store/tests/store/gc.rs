@@ -96,6 +96,23 @@ behaviours! {
         assert!(home.store.run("waits").await.unwrap().is_some());
     }
 
+    async fn what_never_ended_goes_when_it_is_asked_for_and_nobody_is_there(home: &Home) {
+        let left = home.session().await;
+        let (abandoned, asked) = (home.session().await, home.session().await);
+        home.ask(&abandoned).await;
+        let there_is = home.ask(&asked).await;
+        home.store.touch_cues(&[there_is], NOW + 60).await.unwrap();
+        assert_eq!(home.store.abandon_cues(NOW + 50, NOW + 50).await.unwrap().len(), 1);
+        let run = run(home, "ended", 2, Some(NOW + 3), None).await;
+        let policy = GcPolicy { before: Some(NOW + 50), ..GcPolicy::default() };
+        assert_eq!(home.store.gc(policy).await.unwrap(), (0, 0));
+        let policy = GcPolicy { unfinished: true, ..policy };
+        assert_eq!(home.store.gc(GcPolicy { dry_run: true, ..policy }).await.unwrap(), (1, 3));
+        assert_eq!(home.store.gc(policy).await.unwrap(), (1, 3));
+        let stay = [there(home, &left).await, there(home, &abandoned).await, there(home, &asked).await, there(home, &run).await];
+        assert_eq!(stay, [false, false, true, false]);
+    }
+
     async fn without_a_policy_nothing_goes(home: &Home) {
         let session = ended_at(home, 0).await;
         home.store.put_chunk("u", 0, Bytes::from_static(b"x"), NOW).await.unwrap();
