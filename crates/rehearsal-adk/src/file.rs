@@ -97,7 +97,7 @@ pub enum AppendError {
     },
     /// The file is one of the older lists.
     #[error(
-        "`{}` is in the older list format, to which nothing can be added\n\nhint: export to another file, or convert this one with `AgentEvaluator.migrate_eval_data_to_new_schema`",
+        "`{}` is in the older list format, to which nothing can be added\n\nhint: export to another file, or convert this one: rehearse import OLD --evalset NEW",
         path.display()
     )]
     Legacy {
@@ -193,7 +193,7 @@ fn extend(path: &Path, existing: &str, case: &EvalCase) -> Result<(String, EvalC
 fn hints(path: &Path, eval_id: &str) -> Vec<String> {
     let mut hints = Vec::new();
     if eval_id.contains(':') {
-        let why = "`adk eval FILE:ID` cannot select it; export without colons to be able to";
+        let why = "`adk eval FILE:ID` cannot select it; export with --no-colons to be able to";
         hints.push(format!("the id `{eval_id}` has colons: {why}"));
     }
     if cfg!(unix) && path.to_string_lossy().contains(':') {

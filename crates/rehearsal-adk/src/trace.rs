@@ -63,7 +63,9 @@ pub enum NotExportable {
     #[error("the session has not started; there is nothing to export")]
     NotStarted,
     /// It goes on.
-    #[error("the session is still active; complete it first")]
+    #[error(
+        "the session is still active; complete it first, on the page or with `rehearse export --complete`"
+    )]
     StillActive,
     /// Somebody ended it.
     #[error("the session was cancelled; only a completed session is a golden trace")]
@@ -174,6 +176,8 @@ fn played(ledger: &Ledger) -> Vec<Played> {
                 let extra = Map::new();
                 done.tool_uses.push(FunctionCall { id, name: tool.to_owned(), args: args.clone(), extra });
             }
+            // What the user answered is what the user said.
+            What::Answered { .. } if &*step.event.author == "user" => {}
             What::Answered { id, tool, outcome } => {
                 done.tool_responses.push(FunctionResponse::new(id, tool, recorded(&outcome)));
             }

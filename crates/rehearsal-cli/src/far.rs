@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rehearsal_core::Ledger;
-use reqwest::{Client, StatusCode, Url};
+use reqwest::{Client, Method, StatusCode, Url};
 use serde_json::Value;
 
 use crate::{shelf, token};
@@ -81,7 +81,17 @@ impl Far {
         shelf::only(&id, fits, "session", "GET /v1/sessions lists them")
     }
 
+    /// Completes a session, which may be given by the beginning of its id.
+    pub(crate) async fn complete(&self, session: &str) -> Result<(), String> {
+        let id = self.session(session).await?;
+        self.call(Method::POST, &format!("v1/sessions/{id}/complete"), &[]).await.map(drop)
+    }
+
     async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<String, String> {
+        self.call(Method::GET, path, query).await
+    }
+
+    async fn call(&self, method: Method, path: &str, query: &[(&str, &str)]) -> Result<String, String> {
         let mut url = self.address.clone();
         url.set_path(&format!("{}/{path}", self.address.path().trim_end_matches('/')));
         url.query_pairs_mut().extend_pairs(query);
@@ -94,7 +104,8 @@ impl Far {
             }
             format!("{} cannot be asked: {why}\n\nhint: is `rehearse serve` running there?", self.address)
         };
-        let answer = self.client.get(url).bearer_auth(&self.token).send().await.map_err(failed)?;
+        let answer =
+            self.client.request(method, url).bearer_auth(&self.token).send().await.map_err(failed)?;
         let status = answer.status();
         let text = answer.text().await.map_err(failed)?;
         if status.is_success() {

@@ -24,9 +24,20 @@ pub(crate) fn short(id: &str) -> &str {
     id.get(..8).unwrap_or(id)
 }
 
-/// The run with this id, or with the only one that begins like this.
+/// The run with this id, or with the only one that begins like this; `last` is the newest.
 pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, String> {
     let failed = |error: rehearsal_store::StoreError| error.to_string();
+    if id == "last" {
+        let newest = RunQuery { limit: 1, page_token: None };
+        let page = store.runs(&newest).await.map_err(failed)?;
+        let none = || "no runs are kept yet; `rehearse run PATH` keeps its runs".to_owned();
+        let id = page.items.into_iter().next().ok_or_else(none)?.id;
+        return store
+            .run(&id)
+            .await
+            .map_err(failed)?
+            .ok_or_else(|| format!("run `{id}` was removed just now"));
+    }
     let id = beginning(id, "run")?;
     if let Some(run) = store.run(&id).await.map_err(failed)? {
         return Ok(run);

@@ -878,6 +878,8 @@ export interface components {
             state_delta?: Record<string, never>;
             /** @description Whether it came after the call was cancelled. */
             late?: boolean;
+            /** @description Whether the tool was run again for the same call, as one is that the user has confirmed. */
+            again?: boolean;
             /** @enum {string} */
             type: "tool_result";
         } | {

@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use rehearsal_adk::{EvalSetDefaults, GoldenTrace, TraceOptions, Written, append_to_file};
 use rehearsal_core::{Clock as _, Ledger, SystemClock};
+use rehearsal_server::Desk;
 use rehearsal_store::read_ledger;
 use serde_json::json;
 
@@ -21,6 +24,7 @@ use crate::{exit, output, shelf};
 #[command(after_long_help = "\
 Examples:
   rehearse export 9d55a1c2 --evalset math_agent/golden.evalset.json
+  rehearse export 9d55a1c2 --evalset golden.evalset.json --complete
   rehearse export 9d55a1c2 --evalset golden.evalset.json --no-colons --app-name math_agent
   rehearse export 9d55a1c2 --evalset golden.evalset.json --server http://127.0.0.1:4200
 
@@ -32,6 +36,9 @@ pub(crate) struct ExportArgs {
     /// The `EvalSet` file that the case is added to
     #[arg(long, value_name = "FILE")]
     evalset: PathBuf,
+    /// Complete the session first, if its agent has answered: sessions of programs with the plugin stay open
+    #[arg(long)]
+    complete: bool,
     /// Write the time in the eval id without colons, so that `adk eval FILE:ID` can select the case
     #[arg(long)]
     no_colons: bool,
@@ -84,10 +91,18 @@ fn export(args: &ExportArgs) -> Result<Written, String> {
 
 async fn ledger(args: &ExportArgs) -> Result<Ledger, String> {
     if let Some(address) = &args.server {
-        return Far::new(address)?.ledger(&args.session).await;
+        let far = Far::new(address)?;
+        if args.complete {
+            far.complete(&args.session).await?;
+        }
+        return far.ledger(&args.session).await;
     }
     let store = args.place.open_kept().await?;
     let session = shelf::find_session(&*store, &args.session).await?;
+    if args.complete {
+        let desk = Desk::new(store.clone(), Arc::new(SystemClock), Duration::ZERO);
+        desk.complete(&session.id).await.map_err(|problem| problem.detail)?;
+    }
     read_ledger(&*store, &session.id).await.map_err(|error| error.to_string())
 }
 

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rehearsal_server::report_html;
-use rehearsal_store::RunQuery;
 
 use crate::place::Place;
 use crate::shelf::{self, short};
@@ -48,14 +47,7 @@ pub(crate) fn run(args: &ReportArgs) -> ExitCode {
 
 async fn write(args: &ReportArgs) -> Result<String, String> {
     let store = args.place.open_kept().await?;
-    let id = if args.run == "last" {
-        let newest = RunQuery { limit: 1, page_token: None };
-        let page = store.runs(&newest).await.map_err(|error| error.to_string())?;
-        let none = || "no runs are kept yet; `rehearse run PATH` keeps its runs".to_owned();
-        page.items.into_iter().next().ok_or_else(none)?.id
-    } else {
-        shelf::find_run(&*store, &args.run).await?.id
-    };
+    let id = shelf::find_run(&*store, &args.run).await?.id;
     let html = report_html(&*store, &id).await.map_err(|error| error.to_string())?;
     let place = args.output.display();
     std::fs::write(&args.output, &html).map_err(|error| format!("`{place}` cannot be written: {error}"))?;

@@ -31,7 +31,7 @@ Examples:
 
 Exit codes: 0 it was shown; 2 there is no such run, or the store cannot be used.")]
 pub(crate) struct RunsArgs {
-    /// A run: its id, or at least 4 characters of its beginning
+    /// A run: its id, at least 4 characters of its beginning, or `last`
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// List at most so many

@@ -209,7 +209,7 @@ fn of_folder(folder: &Path, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)
 /// Whether this may be the id of a run or a session, or the beginning of one.
 fn is_id(path: &Path) -> bool {
     let text = path.to_string_lossy();
-    text.len() >= 4 && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
+    text == "last" || text.len() >= 4 && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
 }
 
 /// The ledgers of a run that are of the scenario, or the ledger of a session.

@@ -42,7 +42,7 @@ pub(crate) struct SessionsArgs {
     /// Only those of this agent
     #[arg(long, value_name = "NAME", conflicts_with = "id")]
     agent: Option<String>,
-    /// Only those of this run: its id, or the beginning of it
+    /// Only those of this run: its id, the beginning of it, or `last`
     #[arg(long, value_name = "ID", conflicts_with = "id")]
     run: Option<String>,
     /// Only those whose id, description or agent contains this

@@ -96,6 +96,9 @@ pub enum Observed {
         /// Whether it came after the call was cancelled.
         #[serde(default)]
         late: bool,
+        /// Whether the tool was run again for the same call, as one is that the user has confirmed.
+        #[serde(default)]
+        again: bool,
     },
     /// State changed outside a tool.
     StateChange {
@@ -300,6 +303,16 @@ fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
             let data = json!({"call": call_id, "tool": tool, "output": output, "error": error});
             other(pen, plain(EventBody::Note { name: "late_result".into(), data }))
         }
+        Observed::ToolResult { call_id, again: true, tool, output, error, state_delta, .. }
+            if is_answered(pen, &CallId::new(call_id.as_str())) =>
+        {
+            let changes = patch_from_flat(pen.ledger().state(), state_delta);
+            if !changes.is_empty() {
+                pen.append(plain(EventBody::StateChange { changes }))?;
+            }
+            let data = json!({"call": call_id, "tool": tool, "output": output, "error": error});
+            other(pen, plain(EventBody::Note { name: "repeated_result".into(), data }))
+        }
         Observed::ToolResult { .. } => record_result(pen, seen, &place),
         Observed::StateChange { state_delta } => {
             let changes = patch_from_flat(pen.ledger().state(), state_delta);
@@ -379,6 +392,10 @@ fn record_result(pen: &mut Pen, seen: &Observation, place: &InvocationId) -> Res
     let decision = Some(Decision { by: Player::Tool, name: None, micros });
     let draft = Draft { invocation, turn, decision, ..Draft::new(at, seen.agent.as_str(), body) };
     pen.append_as(seen.event_id.clone(), Payload::Other, Bytes::new(), draft).map(drop)
+}
+
+fn is_answered(pen: &Pen, call: &CallId) -> bool {
+    pen.ledger().call(call).is_some_and(|call| call.answer.is_some())
 }
 
 fn named_call(id: &str) -> Result<CallId, Problem> {

@@ -52,13 +52,14 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalB
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let has_kind = request.headers().contains_key(header::CONTENT_TYPE);
-        if has_kind {
-            return Body::from_request(request, state).await.map(|Body(value)| Self(value));
-        }
-        let Raw(bytes) = Raw::from_request(request, state).await?;
+        let (parts, body) = request.into_parts();
+        let Raw(bytes) = Raw::from_request(Request::from_parts(parts.clone(), body), state).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
+        }
+        if parts.headers.contains_key(header::CONTENT_TYPE) {
+            let whole = Request::from_parts(parts, bytes.into());
+            return Body::from_request(whole, state).await.map(|Body(value)| Self(value));
         }
         Err(Problem::invalid("not_json", "send the body as JSON, with Content-Type: application/json"))
     }

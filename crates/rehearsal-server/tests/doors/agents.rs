@@ -408,6 +408,58 @@ async fn a_run_that_failed_leaves_no_call_open() {
 }
 
 #[tokio::test]
+async fn a_call_that_the_user_confirms_is_answered_by_the_user_and_run_again() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let asked = json!({"agent": "clerk", "keep_open": true, "query": {"text": "Pay 3"}});
+    let session = stage.post("/v1/sessions", asked).await.is(201)["id"].as_str().unwrap().to_owned();
+    work(&stage, &host).await.is(200);
+    let call = |id: &str, tool: &str| {
+        json!({"event_id": uuid(), "agent": "clerk", "type": "tool_call", "call_id": id,
+        "tool": tool, "args": {"amount": 3}})
+    };
+    let gave = |output: Value, again: bool| {
+        json!({"event_id": uuid(), "agent": "clerk", "type": "tool_result",
+        "call_id": "c1", "tool": "pay", "output": output, "again": again})
+    };
+    let ended =
+        |output: &str| json!({"event_id": uuid(), "agent": "clerk", "type": "agent_ended", "output": output});
+    let events = json!([
+        call("c1", "pay"),
+        call("c2", "adk_request_confirmation"),
+        gave(json!({"error": "requires confirmation"}), false),
+        ended("May I?"),
+    ]);
+    stage.observe(&session, events).await.is(200);
+    let path = format!("/v1/sessions/{session}");
+    assert_eq!(stage.get(&path).await.is(200)["waiting_calls"][0]["call_id"], "c2");
+
+    let confirms = json!({"content": {"role": "user", "parts": [{"function_response": {"id": "c2",
+        "name": "adk_request_confirmation", "response": {"confirmed": true}}}]}});
+    let said = stage.post(&format!("{path}/query"), confirms).await.is(200);
+    assert_eq!(said["waiting_calls"], json!([]));
+    work(&stage, &host).await.is(200);
+    stage.observe(&session, json!([gave(json!({"result": "paid 3"}), true), ended("Paid.")])).await.is(200);
+    stage.post(&format!("{path}/complete"), json!({})).await.is(200);
+
+    let case = stage.get(&format!("{path}/eval-case")).await.is(200);
+    let responses = |turn: usize| case["conversation"][turn]["intermediate_data"]["tool_responses"].clone();
+    assert_eq!(responses(0)[0]["response"], json!({"error": "requires confirmation"}));
+    assert_eq!(responses(1), json!([{"id": "c1", "name": "pay", "response": {"result": "paid 3"}}]));
+    let history = stage.get(&format!("{path}/history")).await.is(200);
+    let results: Vec<_> =
+        history["entries"].as_array().unwrap().iter().filter_map(|entry| entry.get("result")).collect();
+    assert_eq!(
+        results,
+        [
+            &json!({"error": "requires confirmation"}),
+            &json!({"confirmed": true}),
+            &json!({"result": "paid 3"})
+        ]
+    );
+}
+
+#[tokio::test]
 async fn nobody_is_left_waiting_for_an_agent_that_no_host_plays() {
     let stage = Stage::open().await;
     let asked = json!({"agent": "clrek", "query": {"text": "go"}});
