@@ -1,7 +1,7 @@
 //! Golden traces: a completed session as an eval case.
 
 use rehearsal_core::{
-    Content, EndReason, FunctionCall, FunctionResponse, Ledger, Part, PartData, SessionId, Timestamp,
+    CallId, Content, EndReason, FunctionCall, FunctionResponse, Ledger, Part, PartData, SessionId, Timestamp,
     ToolOutcome,
 };
 use serde_json::{Map, Value, json};
@@ -177,7 +177,7 @@ fn played(ledger: &Ledger) -> Vec<Played> {
                 done.tool_uses.push(FunctionCall { id, name: tool.to_owned(), args: args.clone(), extra });
             }
             // What the user answered is what the user said.
-            What::Answered { .. } if &*step.event.author == "user" => {}
+            What::Answered { id: Some(id), .. } if gave(&invocation.user_content, &id) => {}
             What::Answered { id, tool, outcome } => {
                 done.tool_responses.push(FunctionResponse::new(id, tool, recorded(&outcome)));
             }
@@ -187,6 +187,11 @@ fn played(ledger: &Ledger) -> Vec<Played> {
         }
     }
     all
+}
+
+/// Whether a message of the user answers this call.
+fn gave(content: &Content, call: &CallId) -> bool {
+    content.responses().any(|response| response.id.as_ref() == Some(call))
 }
 
 /// What a tool gave, as a golden trace has it.

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use rehearsal_adk::flat_state;
 use rehearsal_core::{
-    Content, EndReason, EventBody, FunctionResponse, LEDGER_VERSION, Ledger, SessionId, SessionPart,
-    SessionStarted, State, ToolOutcome, ToolResult,
+    Content, EndReason, EventBody, LEDGER_VERSION, Ledger, SessionId, SessionPart, SessionStarted, State,
 };
 use rehearsal_store::{
     CueChange, NewSession, NewWork, SessionRecord, SessionSource, SessionStatus, WorkOutcome,
@@ -451,27 +450,10 @@ fn append_message(pen: &mut Pen, content: Content, event_id: Option<String>) -> 
     let run = run_path(&root, user_messages(pen.ledger()));
     let start = pen.draft(root.as_str(), EventBody::AgentStarted { kind: "adk".into() });
     pen.append(rehearsal_core::Draft { invocation: Some(run.clone()), ..start })?;
-    let answers: Vec<FunctionResponse> = content.responses().cloned().collect();
     let body = EventBody::UserMessage { content: Arc::new(content) };
     let draft = rehearsal_core::Draft { invocation: Some(run), ..pen.draft(USER, body) };
     let id = event_id.unwrap_or_else(fresh);
-    pen.append_as(id, rehearsal_store::Payload::Other, bytes::Bytes::new(), draft)?;
-    answers.iter().try_for_each(|answer| answer_call(pen, answer))
-}
-
-/// A call that waits for the user, such as for a confirmation, has what the user answers as its result.
-fn answer_call(pen: &mut Pen, answer: &FunctionResponse) -> Result<(), Problem> {
-    let open = answer.id.as_ref().and_then(|id| pen.ledger().call(id)).filter(|call| call.answer.is_none());
-    let Some(open) = open else { return Ok(()) };
-    let (invocation, turn) = (open.event.invocation.clone(), open.event.turn.clone());
-    let body = EventBody::ToolResult(ToolResult {
-        call: open.call.clone(),
-        tool: open.tool.clone(),
-        outcome: ToolOutcome::Output(Value::Object(answer.response.clone())),
-        changes: Vec::new(),
-        main_changes: None,
-    });
-    pen.append(rehearsal_core::Draft { invocation, turn, ..pen.draft(USER, body) }).map(drop)
+    pen.append_as(id, rehearsal_store::Payload::Other, bytes::Bytes::new(), draft).map(drop)
 }
 
 /// Whether the agent is at work on the last message: it has begun and not come to its end.
