@@ -390,6 +390,19 @@ fn old_runs_are_removed_by_age_or_by_count() {
 }
 
 #[test]
+fn a_run_leaves_no_session_open_and_can_go_with_its_judge() {
+    let asks = "name: Judged\ndescription: d\nenvironment: {type: local}\nagent: {instructions: x}\nmodels:\n  agent: {script: [hello]}\n  judge: {script: [{json: {reasoning: r, judgment: 'yes', confidence: 0.9}}]}\nrun:\n  - {input: hi, evaluations: [{type: llm_judge, prompt: Is it kind?, expected: 'yes'}]}\njudgment: {strategy: all_pass}\n";
+    let folder = Folder::new(&[("a.scenario.yaml", asks)]);
+    let ran = folder.run("run . --quiet");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let listed = folder.run("sessions --run last").stdout;
+    assert!(listed.contains("(its judge)") && !listed.contains("active"), "{listed}");
+    assert_eq!(folder.run("runs last").code, 0);
+    let gone = folder.run("gc --older-than 0s").stdout;
+    assert_eq!(gone, "removed 1 run and 2 sessions\n");
+}
+
+#[test]
 fn a_completed_session_is_exported() {
     let folder = kept();
     let id = sessions(&folder).pop().unwrap();

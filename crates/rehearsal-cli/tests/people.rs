@@ -316,6 +316,34 @@ fn a_session_is_exported_from_a_server() {
 }
 
 #[test]
+fn a_session_of_a_program_is_completed_and_exported_in_one_go() {
+    for far in [false, true] {
+        let folder = Folder::new(&[]);
+        let server = Server::start(&folder);
+        let session = block_on(async {
+            let (_, made) = server.post("/v1/sessions", json!({"agent": "clerk"})).await;
+            let id = made["id"].as_str().unwrap().to_owned();
+            let (first, second) =
+                ("6f1d9c6e-7f1c-4d55-9a55-2f9f6a1c2b3d", "6f1d9c6e-7f1c-4d55-9a55-2f9f6a1c2b3e");
+            let said = json!({"events": [
+                {"event_id": first, "agent": "clerk", "type": "user_message", "content": {"parts": [{"text": "go"}]}},
+                {"event_id": second, "agent": "clerk", "type": "agent_ended", "output": "gone"},
+            ]});
+            server.post(&format!("/v1/sessions/{id}/events"), said).await;
+            id
+        });
+        let server_flag = if far { format!(" --server {}", server.address) } else { String::new() };
+        let export =
+            |more: &str| folder.run(&format!("export {session} --evalset g.json{server_flag}{more}"));
+        let open = export("");
+        assert!(open.code == 2 && open.stderr.contains("--complete"), "{}", open.stderr);
+        let done = export(" --complete");
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        assert!(folder.path().join("g.json").exists());
+    }
+}
+
+#[test]
 fn runs_that_are_repeated_exactly_are_kept_apart() {
     // Both have the same ids on their ledgers.
     let other = MODEL.replace("The model", "Another");
