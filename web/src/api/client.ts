@@ -31,12 +31,13 @@ export class Problem extends Error {
   }
 }
 
-/** Nobody answered: the server is away, or on its way back. */
+/** Nobody answered, or only that it cannot be done now: the server is away, on its way back, or busy. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
 
-  constructor() {
-    super("The server cannot be reached. This page tries again by itself.");
+  /** Whether somebody tries again is for those who show it to say. */
+  constructor(words = "The server cannot be reached.") {
+    super(words);
   }
 }
 
@@ -49,54 +50,52 @@ export interface CallOptions {
 
 /** Makes a call and reads the JSON of its answer; nothing where there is none. */
 export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
-  const response = await send(method, path, options);
+  const { response, text } = await send(method, path, options);
+  if (!response.ok) throw problemOf(response, text);
   if (response.status === 204 || response.status === 202) return undefined as T;
-  return readJsonText(await response.text()) as T;
+  return readJsonText(text) as T;
 }
 
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   call<T>("GET", path, signal ? { signal } : {});
 
-/** The text of an answer, for those who read numbers in it that JavaScript cannot hold. */
-export const getText = async (path: string, signal?: AbortSignal): Promise<string> =>
-  (await send("GET", path, signal ? { signal } : {})).text();
-
 export const post = <T>(path: string, body?: unknown, key?: string): Promise<T> =>
   call<T>("POST", path, { body: body ?? {}, ...(key === undefined ? {} : { key }) });
 
-async function send(method: string, path: string, { body, key, signal }: CallOptions): Promise<Response> {
+/** Sends a call and waits for all of the answer: one that breaks off is none. */
+async function send(method: string, path: string, { body, key, signal }: CallOptions) {
   const headers: Record<string, string> = {};
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (key !== undefined) headers["Idempotency-Key"] = key;
-  let response: Response;
+  const sent = body === undefined ? {} : { body: writeJson(body) };
   try {
-    response = await fetch(path, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: writeJson(body) }),
-      ...(signal ? { signal } : {}),
-    });
+    const response = await fetch(path, { method, headers, ...sent, ...(signal ? { signal } : {}) });
+    return { response, text: await response.text() };
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Unreachable();
   }
-  if (response.ok) return response;
-  throw await problemOf(response);
 }
 
-async function problemOf(response: Response): Promise<Error> {
+/** A server that answers so did nothing, and may do it in a moment: it is busy, or its store is away. */
+const PASSING = new Set([429, 502, 503, 504]);
+
+function problemOf({ status, statusText }: Response, text: string): Error {
   // A proxy or a server that is ending answers without a problem of ours.
-  const said = (await response.json().catch(() => null)) as JsonObject | null;
-  if (said === null || typeof said.detail !== "string") {
-    if (response.status >= 500) return new Unreachable();
-    return new Problem(
-      response.status,
-      "http",
-      `The server answered ${response.status} ${response.statusText}.`,
-    );
-  }
+  const said = fieldsOf(text);
+  const detail = typeof said.detail === "string" ? said.detail : undefined;
+  if (PASSING.has(status) || (status >= 500 && detail === undefined)) return new Unreachable(detail);
   const kind = typeof said.type === "string" ? said.type : "http";
-  return new Problem(response.status, kind, said.detail, said);
+  return new Problem(status, kind, detail ?? `The server answered ${status} ${statusText}.`, said);
+}
+
+function fieldsOf(text: string): JsonObject {
+  try {
+    const said: unknown = JSON.parse(text);
+    return said !== null && typeof said === "object" && !Array.isArray(said) ? (said as JsonObject) : {};
+  } catch {
+    return {};
+  }
 }
 
 /** What to tell a person about something that went wrong. */

@@ -17,22 +17,30 @@ const LONGEST_PAUSE_MS = 3000;
 export class Live {
   private readonly changeListeners = new Set<(change: Change) => void>();
   private readonly connectionListeners = new Set<() => void>();
-  private readonly channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(LOCK);
+  private channel: BroadcastChannel | null = null;
   private readonly ended = new AbortController();
   private state: Connection = "connecting";
   private leads = false;
 
   start(): void {
-    if (this.channel) {
-      this.channel.onmessage = (event: MessageEvent<Told>) => this.hear(event.data);
-      this.channel.postMessage({ hello: true } satisfies Told);
-    }
     const { signal } = this.ended;
-    // Without TLS on another machine there are no locks; then each tab has a stream of its own.
-    if (!this.channel || !("locks" in navigator)) void this.read(signal);
-    else {
-      navigator.locks.request(LOCK, { signal }, () => this.read(signal)).catch(() => undefined);
-    }
+    this.share(signal).catch(() => {
+      // Then this tab has a stream of its own, and neither speaks for others nor hears them.
+      this.channel?.close();
+      this.channel = null;
+      if (!signal.aborted) return this.read(signal);
+    });
+  }
+
+  /** Listens to the tab that reads, and reads when its own turn comes. Fails where tabs cannot share. */
+  private async share(signal: AbortSignal): Promise<void> {
+    // Without TLS on another machine there are no locks, and a browser may deny what it has.
+    if (typeof BroadcastChannel === "undefined" || !("locks" in navigator))
+      throw new Error("nothing to share");
+    this.channel = new BroadcastChannel(LOCK);
+    this.channel.onmessage = (event: MessageEvent<Told>) => this.hear(event.data);
+    this.channel.postMessage({ hello: true } satisfies Told);
+    await navigator.locks.request(LOCK, { signal }, () => this.read(signal));
   }
 
   stop(): void {
@@ -99,11 +107,12 @@ export class Live {
       const source = new EventSource("/v1/changes");
       let opened = false;
       const end = () => {
+        signal.removeEventListener("abort", end);
         source.close();
         if (!signal.aborted) this.lead("lost");
         resolve(opened);
       };
-      signal.addEventListener("abort", end, { once: true });
+      signal.addEventListener("abort", end);
       source.onopen = () => {
         opened = true;
         this.lead("open");

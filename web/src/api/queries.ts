@@ -2,8 +2,11 @@
 
 import { type Query, QueryClient, type QueryFilters, queryOptions, useQuery } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
-import { type Agent, type Cue, get, Problem, type Session, type Sessions } from "./client";
+import { type Agent, type Cue, get, Problem, type Session, type Sessions, Unreachable } from "./client";
 import { type Change, type Connection, live } from "./live";
+
+/** What could not be read for now is asked for again after this time. */
+const AGAIN_AFTER_MS = 5_000;
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -12,6 +15,8 @@ export const queries = new QueryClient({
       // A "no" is an answer; only silence is worth another try.
       retry: (count, error) => !(error instanceof Problem) && count < 5,
       retryDelay: (count) => Math.min(200 * 2 ** count, 2000),
+      // Nobody tells when a server that was busy can answer again.
+      refetchInterval: ({ state }) => (state.error instanceof Unreachable ? AGAIN_AFTER_MS : false),
       networkMode: "always",
     },
     mutations: { networkMode: "always" },

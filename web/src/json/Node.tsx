@@ -1,6 +1,7 @@
-import { useState } from "react";
-import type { Json } from "../api/client";
+import { memo, useState } from "react";
+import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
+import { isBig, isBranch } from "./exact";
 import { childPath } from "./find";
 import { oneLine, sizeOf } from "./show";
 
@@ -23,21 +24,34 @@ const ENTRIES = 100;
 const CHARACTERS = 2_000;
 const MORE_CHARACTERS = 50_000;
 
-export function Node(props: NodeProps) {
+/** A value and what is in it; drawn again only when it or what is unfolded changes. */
+export const Node = memo(function Node(props: NodeProps) {
   const { value } = props;
-  return value !== null && typeof value === "object" ? <Branch {...props} /> : <Leaf {...props} />;
-}
+  return isBranch(value) ? <Branch {...props} value={value} /> : <Leaf {...props} />;
+});
 
 function Name({ name }: { name: string | number | undefined }) {
   if (name === undefined) return null;
   return <span className={typeof name === "number" ? "json-index" : "json-key"}>{name}: </span>;
 }
 
-function Branch({ value, name, path, level, state }: NodeProps) {
+/** The first entries of a value, each with its key. */
+function firstOf(value: Json[] | JsonObject, most: number): [string | number, Json][] {
+  if (Array.isArray(value)) return value.slice(0, most).map((item, index) => [index, item]);
+  const keys = Object.keys(value).slice(0, most);
+  return keys.map((key) => [key, value[key] as Json]);
+}
+
+/** How a folded value begins. */
+const Beginning = memo(function Beginning({ value }: { value: Json }) {
+  return ` ${oneLine(value, 80)}`;
+});
+
+function Branch({ value, name, path, level, state }: NodeProps & { value: Json[] | JsonObject }) {
   const [shown, setShown] = useState(ENTRIES);
   const isArray = Array.isArray(value);
-  const entries = Object.entries(value as object) as [string, Json][];
-  if (entries.length === 0) {
+  const count = isArray ? value.length : Object.keys(value).length;
+  if (count === 0) {
     return (
       <div className="json-line">
         <Name name={name} />
@@ -45,31 +59,25 @@ function Branch({ value, name, path, level, state }: NodeProps) {
       </div>
     );
   }
-  const children = (
+  // The whole has no name to fold under.
+  const open = level === 0 || state.isOpen(path, level);
+  const children = open && (
     <ul className={level === 0 ? "json-roots" : "json-children"}>
-      {entries.slice(0, shown).map(([key, item], index) => (
+      {firstOf(value, shown).map(([key, item]) => (
         <li key={key}>
-          <Node
-            value={item}
-            name={isArray ? index : key}
-            path={childPath(path, key)}
-            level={level + 1}
-            state={state}
-          />
+          <Node value={item} name={key} path={childPath(path, key)} level={level + 1} state={state} />
         </li>
       ))}
-      {entries.length > shown && (
+      {count > shown && (
         <li>
           <button type="button" className="button small" onClick={() => setShown(shown + ENTRIES)}>
-            {Math.min(ENTRIES, entries.length - shown)} more of {entries.length - shown}
+            {Math.min(ENTRIES, count - shown)} more of {count - shown}
           </button>
         </li>
       )}
     </ul>
   );
-  // The whole has no name to fold under.
   if (level === 0) return children;
-  const open = state.isOpen(path, level);
   return (
     <div className="json-branch">
       <button
@@ -82,10 +90,10 @@ function Branch({ value, name, path, level, state }: NodeProps) {
         <Name name={name} />
         <span className="soft">
           {isArray ? "[" : "{"} {sizeOf(value)} {isArray ? "]" : "}"}
-          {!open && ` ${oneLine(value, 80)}`}
+          {!open && <Beginning value={value} />}
         </span>
       </button>
-      {open && children}
+      {children}
     </div>
   );
 }
@@ -93,10 +101,11 @@ function Branch({ value, name, path, level, state }: NodeProps) {
 function Leaf({ value, name, path, state }: NodeProps) {
   const found = state.isFound(path) ? " json-found" : "";
   if (typeof value !== "string") {
+    const kind = value === null ? "null" : isBig(value) ? "number" : typeof value;
     return (
       <div className={`json-line${found}`}>
         <Name name={name} />
-        <span className={`json-${value === null ? "null" : typeof value}`}>{String(value)}</span>
+        <span className={`json-${kind}`}>{String(value)}</span>
       </div>
     );
   }

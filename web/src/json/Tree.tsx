@@ -2,6 +2,7 @@ import { useDeferredValue, useId, useMemo, useState } from "react";
 import type { Json } from "../api/client";
 import { Copy } from "../ui/Copy";
 import { Icon } from "../ui/Icon";
+import { isBig, isBranch } from "./exact";
 import { find } from "./find";
 import { Node, type NodeState } from "./Node";
 import { pretty } from "./show";
@@ -20,16 +21,20 @@ export function Tree({ value, label, depth = 3 }: { value: Json; label: string; 
   const field = useId();
   const small = useMemo(() => isSmall(value), [value]);
 
-  const state: NodeState = {
-    isOpen: (path, level) => {
-      const chosen = folds.get(path);
-      if (chosen !== undefined) return chosen;
-      if (found?.open.has(path)) return true;
-      return all ?? level < depth;
-    },
-    toggle: (path, open) => setFolds((before) => new Map(before).set(path, open)),
-    isFound: (path) => found?.paths.has(path) ?? false,
-  };
+  // The same as long as nothing of it changes, so that what is on the page need not be drawn again.
+  const state: NodeState = useMemo(
+    () => ({
+      isOpen: (path, level) => {
+        const chosen = folds.get(path);
+        if (chosen !== undefined) return chosen;
+        if (found?.open.has(path)) return true;
+        return all ?? level < depth;
+      },
+      toggle: (path, open) => setFolds((before) => new Map(before).set(path, open)),
+      isFound: (path) => found?.paths.has(path) ?? false,
+    }),
+    [folds, found, all, depth],
+  );
   const fold = (open: boolean) => {
     setFolds(new Map());
     setAll(open);
@@ -75,17 +80,17 @@ export function Tree({ value, label, depth = 3 }: { value: Json; label: string; 
 }
 
 function isSmall(value: Json): boolean {
-  if (value === null || typeof value !== "object") return typeof value !== "string" || value.length < SMALL;
+  if (!isBranch(value)) return typeof value !== "string" || value.length < SMALL;
   let left = SMALL;
-  const walk = (value: Json): boolean => {
-    left -= typeof value === "string" ? value.length + 2 : 4;
+  const fits = (value: Json): boolean => {
+    left -= isBig(value) ? value.digits.length : typeof value === "string" ? value.length + 2 : 4;
     if (left < 0) return false;
-    if (value === null || typeof value !== "object") return true;
-    for (const [key, item] of Object.entries(value)) {
+    if (Array.isArray(value)) return value.every(fits);
+    if (!isBranch(value)) return true;
+    return Object.keys(value).every((key) => {
       left -= key.length;
-      if (!walk(item)) return false;
-    }
-    return true;
+      return fits(value[key] as Json);
+    });
   };
-  return walk(value);
+  return fits(value);
 }

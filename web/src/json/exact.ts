@@ -5,7 +5,7 @@
  * other numbers than they are. Those are read as `Big`, and written as the digits they came with.
  */
 
-import type { Json } from "../api/client";
+import type { Json, JsonObject } from "../api/client";
 
 /** A whole number that a number of this language would change. */
 export class Big {
@@ -28,11 +28,20 @@ export class Big {
 
 export const isBig = (value: unknown): value is Big => value instanceof Big;
 
+/** Whether a value holds others: an array or an object. A big number is a value by itself. */
+export const isBranch = (value: Json | undefined): value is Json[] | JsonObject =>
+  value !== null && typeof value === "object" && !isBig(value);
+
+/** Whether a number of this language is written with these digits again. */
+function isKept(digits: string): boolean {
+  const number = Number(digits);
+  return Number.isSafeInteger(number) || String(number) === digits;
+}
+
 /** The whole number that these digits say, exactly: `-?[0-9]+`. */
 export function whole(digits: string): Json {
-  const number = Number(digits);
-  if (Number.isSafeInteger(number)) return number;
-  return new Big(digits.replace(/^(-?)0+(?=\d)/, "$1")) as unknown as Json;
+  const plain = digits.replace(/^(-?)0+(?=\d)/, "$1");
+  return isKept(plain) ? Number(plain) : (new Big(plain) as unknown as Json);
 }
 
 /** Marks big numbers while they are on their way through `JSON`, which knows no others. */
@@ -51,7 +60,7 @@ export function readJsonText(text: string): Json {
     const [token] = found;
     const end = found.index + token.length;
     if (token === '"') NEXT.lastIndex = endOfString(text, end);
-    else if (stands(text, found.index, end) && !Number.isSafeInteger(Number(token))) {
+    else if (stands(text, found.index, end) && !isKept(token)) {
       parts.push(text.slice(from, found.index), JSON.stringify(MARK + token));
       from = end;
     }
@@ -76,16 +85,21 @@ function stands(text: string, start: number, end: number): boolean {
   return !/[\d.eE+-]/.test(text[start - 1] ?? "") && !/[.eE]/.test(text[end] ?? "");
 }
 
+/** Puts big numbers in the place of their marks. Values may be nested deeper than calls can be. */
 function unmarked(value: Json): Json {
-  if (typeof value === "string") {
-    return value.startsWith(MARK) ? whole(value.slice(MARK.length)) : value;
+  const whole: Json[] = [value];
+  const branches: (Json[] | JsonObject)[] = [whole];
+  for (let branch = branches.pop(); branch; branch = branches.pop()) {
+    const places = branch as { [key: string | number]: Json };
+    for (const key of Array.isArray(branch) ? branch.keys() : Object.keys(branch)) {
+      const item = places[key];
+      if (isBranch(item)) branches.push(item);
+      else if (typeof item === "string" && item.startsWith(MARK)) {
+        places[key] = new Big(item.slice(MARK.length)) as unknown as Json;
+      }
+    }
   }
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) value[index] = unmarked(item);
-  } else if (value !== null && typeof value === "object") {
-    for (const key of Object.keys(value)) value[key] = unmarked(value[key] as Json);
-  }
-  return value;
+  return whole[0] as Json;
 }
 
 /** Writes JSON, big numbers with all their digits. */

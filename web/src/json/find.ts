@@ -1,6 +1,7 @@
 /** Searching in a JSON value. */
 
 import type { Json } from "../api/client";
+import { isBranch } from "./exact";
 
 export interface Found {
   /** Where a key or a value has the text. */
@@ -31,7 +32,7 @@ export function find(value: Json, text: string): Found {
     if (place === undefined) break;
     looked += 1;
     const { value, path, key } = place;
-    const isLeaf = value === null || typeof value !== "object";
+    const isLeaf = !isBranch(value);
     if (key.toLowerCase().includes(sought) || (isLeaf && String(value).toLowerCase().includes(sought))) {
       paths.add(path);
       for (let outer = place.around; outer !== null; outer = outer.around) open.add(outer.path);

@@ -1,6 +1,7 @@
 /** Events as entries of a timeline: which kind each is, and what it is called. */
 
 import type { Json } from "../api/client";
+import { readJsonText, writeJson } from "../json/exact";
 import { oneLine } from "../json/show";
 import { type Body, callsOf, type LedgerEvent, textOf } from "./event";
 
@@ -52,7 +53,7 @@ function takeSameReply(entries: Entry[], output: Json): LedgerEvent | undefined 
 
 function sameJson(text: string, value: Json): boolean {
   try {
-    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value);
+    return writeJson(readJsonText(text)) === writeJson(value);
   } catch {
     return false;
   }
@@ -104,6 +105,11 @@ function named({ body, author }: LedgerEvent): [Kind, string, string] {
     case "state_conflict":
       return ["quiet", "State conflict", ""];
     case "note":
+      // A tool that was run again for the same call, as one is that the user has confirmed.
+      if (body.name === "repeated_result") {
+        const { tool, error } = (body.data ?? {}) as { tool?: string; error?: unknown };
+        return error ? ["error", "Tool error", tool ?? ""] : ["output", "Tool output", tool ?? ""];
+      }
       return ["quiet", noteWord(body.name), author];
     default:
       // A newer server may know kinds that this page does not.

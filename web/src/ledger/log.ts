@@ -26,6 +26,7 @@ export class EventLog {
   private readonly listeners = new Set<() => void>();
   private reading = false;
   private again = false;
+  private retry: ReturnType<typeof setTimeout> | undefined;
   private stopFollowing: (() => void) | null = null;
 
   constructor(
@@ -49,7 +50,7 @@ export class EventLog {
     };
   };
 
-  /** Reads what is new. Being told while reading means reading once more. */
+  /** Reads what is new. Being told while reading means reading once more, also when that reading fails. */
   async catchUp(): Promise<void> {
     this.again = true;
     if (this.reading) return;
@@ -57,16 +58,21 @@ export class EventLog {
     try {
       while (this.again) {
         this.again = false;
-        await this.readPages();
+        await this.readPages().catch((error: unknown) => this.fail(error));
       }
-    } catch (error) {
-      this.show({ ...this.view, problem: inWords(error) });
-      // A "no" is final; silence is not.
-      if (!(error instanceof Problem))
-        setTimeout(() => this.listeners.size > 0 && void this.catchUp(), PAUSE_MS);
     } finally {
       this.reading = false;
     }
+  }
+
+  private fail(error: unknown): void {
+    this.show({ ...this.view, problem: inWords(error) });
+    // A "no" is final; silence is not.
+    if (error instanceof Problem) return;
+    this.retry ??= setTimeout(() => {
+      this.retry = undefined;
+      if (this.listeners.size > 0) void this.catchUp();
+    }, PAUSE_MS);
   }
 
   private async readPages(): Promise<void> {

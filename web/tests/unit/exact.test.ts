@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Big, isBig, readJsonText, whole, writeJson } from "../../src/json/exact";
+import { Big, isBig, isBranch, readJsonText, whole, writeJson } from "../../src/json/exact";
 
 describe("JSON whose whole numbers stay what they are", () => {
   test.each([
@@ -19,6 +19,8 @@ describe("JSON whose whole numbers stay what they are", () => {
     );
     expect((read as unknown[]).map(isBig)).toEqual([false, true, false, false]);
     expect(whole("7")).toBe(7);
+    // These are beyond 2^53, and are written as they were.
+    expect(readJsonText("[-9007199254740992,9007199254740994]")).toEqual([-(2 ** 53), 2 ** 53 + 2]);
     expect(String(whole("0009007199254740993"))).toBe("9007199254740993");
     expect(JSON.stringify([new Big("9007199254740993")])).toBe("[9007199254740992]");
   });
@@ -47,5 +49,19 @@ describe("JSON whose whole numbers stay what they are", () => {
     expect(() => readJsonText('{"id":1234567890123456789')).toThrow(SyntaxError);
     const long = `["${"x".repeat(5_000_000)}",1234567890123456789]`;
     expect(writeJson(readJsonText(long))).toBe(long);
+  });
+
+  test("a value that is nested deeper than calls can be is read, and so are strange keys", () => {
+    const deep = `${"[".repeat(50_000)}1234567890123456789${"]".repeat(50_000)}`;
+    let inside = readJsonText(deep);
+    while (Array.isArray(inside)) inside = inside[0] ?? null;
+    expect(String(inside)).toBe("1234567890123456789");
+    const strange = '{"__proto__":{"a":1234567890123456789},"constructor":12345678901234567890}';
+    expect(writeJson(readJsonText(strange))).toBe(strange);
+  });
+
+  test("only arrays and objects hold others", () => {
+    const values = [[], {}, [1], readJsonText("1234567890123456789"), null, "a", 1, true, undefined];
+    expect(values.map(isBranch)).toEqual([true, true, true, ...Array(6).fill(false)]);
   });
 });

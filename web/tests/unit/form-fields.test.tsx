@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/api/client";
 import { initialValue } from "../../src/form/initial";
+import { validate } from "../../src/form/validate";
+import { whole } from "../../src/json/exact";
 import { closeAll, names, show } from "./form-help";
 
 afterEach(closeAll);
@@ -58,6 +60,62 @@ describe("texts", () => {
     expect(form.at(".o").value).toBe("next week");
   });
 
+  test("that do not look like their format get a soft hint, nothing more", () => {
+    const form = show(
+      object({
+        m: { type: "string", format: "email" },
+        t: { type: "string", format: "date-time" },
+        d: { type: "string", format: "date" },
+        x: { type: "string", format: "of-our-own" },
+      }),
+      {},
+    );
+    expect(form.at(".m-hint").textContent).toBe("An email address.");
+    form.type(".m", "x");
+    expect(form.at(".m-hint").textContent).toBe("An email address. This does not look like one.");
+    expect(form.at(".m").getAttribute("aria-describedby")).toBe("f.m-hint");
+    expect(form.at(".m").getAttribute("aria-invalid")).toBeNull();
+    for (const good of ["ä@b.de", "a@b"]) {
+      form.type(".m", good);
+      expect(form.at(".m-hint").textContent).toBe("An email address.");
+    }
+    for (const [text, odd] of [
+      ["tomorrow", true],
+      ["2025-01-31T12:30:00", false],
+      ["2025-01-31 12:30", false],
+    ] as const) {
+      form.type(".t", text);
+      expect(form.at(".t-hint").textContent?.includes("does not look like")).toBe(odd);
+    }
+    form.type(".x", "whatever");
+    expect(form.has(".x-hint")).toBe(false);
+    // No calendar has it, so a calendar would show nothing.
+    form.give({ d: "2025-02-31" });
+    expect(form.at(".d").type).toBe("text");
+    expect(form.at(".d-hint").textContent).toContain("does not look like one");
+  });
+
+  test("of several formats, the one that a text looks like", () => {
+    const schema = object({
+      x: {
+        anyOf: [
+          { type: "string", format: "date-time", title: "When" },
+          { type: "string", format: "email", title: "Who" },
+          { type: "string", title: "What" },
+        ],
+      },
+    });
+    for (const [text, title] of [
+      ["2025-01-31T12:30:00Z", "When"],
+      ["a@b.de", "Who"],
+      ["hello", "What"],
+    ] as const) {
+      const form = show(schema, { x: text });
+      expect(form.chosen(".x-kind")).toBe(title);
+      closeAll();
+    }
+  });
+
   test("at the top", () => {
     const form = show({ type: "string", title: "Answer" }, undefined);
     form.type("", "hello");
@@ -87,11 +145,11 @@ describe("numbers", () => {
     expect(form.value()).toEqual({ i: 7 });
   });
 
-  test("beyond 2^53 are kept as typed and refused", () => {
+  test("beyond 2^53 are what was typed", () => {
     const form = show(object({ i: { type: "integer" } }), {});
     form.type(".i", "9007199254740993");
     expect(form.at(".i").value).toBe("9007199254740993");
-    expect(form.value()).toEqual({ i: "9007199254740993" });
+    expect(form.value()).toEqual({ i: whole("9007199254740993") });
   });
 
   test("given from outside replace what was typed", () => {
@@ -201,11 +259,14 @@ describe("may be null", () => {
     [{ anyOf: [{ type: "string" }, { type: "null" }], default: null }],
     [{ oneOf: [{ $ref: "#/$defs/S" }, { type: "null" }] }],
     [{ type: "STRING", nullable: true }],
+    [{ allOf: [{ $ref: "#/$defs/S" }], nullable: true }],
+    [{ oneOf: [{ $ref: "#/$defs/S" }], nullable: true }],
   ] as [JsonObject][])("%j is one field with null beside it", (field) => {
     const form = show({ ...object({ a: field }), $defs: { S: { type: "string" } } }, {});
     form.click("Set to null: a");
     expect(form.value()).toEqual({ a: null });
     expect(form.has(".a")).toBe(false);
+    expect(validate({ ...object({ a: field }), $defs: { S: { type: "string" } } }, { a: null })).toEqual([]);
     form.click("Clear: a");
     expect(form.value()).toEqual({});
     form.type(".a", "x");
@@ -259,6 +320,14 @@ describe("objects", () => {
     expect(form.value()).toEqual({ m: { z: null, w: 3 } });
   });
 
+  test("a new field cannot be called as one that has its own place", () => {
+    const form = show({ ...object({ a: { type: "string" } }), additionalProperties: true }, {});
+    form.type("-new", "a");
+    form.press("-new", "Enter");
+    expect(form.value()).toEqual({});
+    expect(form.box.textContent).toContain("There is a field “a” already.");
+  });
+
   test("fields that the schema does not know are shown, and can be removed", () => {
     const form = show(
       { ...object({ a: { type: "string" } }), additionalProperties: false },
@@ -267,6 +336,39 @@ describe("objects", () => {
     expect(form.at<HTMLTextAreaElement>(".odd").value).toBe("[\n  1\n]");
     form.click("Remove odd");
     expect(form.value()).toEqual({ a: "x" });
+    expect(form.has("-new")).toBe(false);
+  });
+
+  test("that name no fields at all take nothing, and say so", () => {
+    const line = "There is nothing to fill in";
+    for (const closed of [
+      object({}),
+      { type: "object", additionalProperties: false },
+      { $ref: "#/$defs/E", $defs: { E: object({}) } },
+    ] as JsonObject[]) {
+      const form = show(closed, {});
+      expect(form.box.textContent).toContain(line);
+      expect(form.has("-new")).toBe(false);
+      closeAll();
+    }
+    for (const open of [
+      { type: "object" },
+      { ...object({}), additionalProperties: true },
+      { ...object({}), additionalProperties: {} },
+      { ...object({}), additionalProperties: { type: "string" } },
+      { type: "object", patternProperties: { "^x": { type: "string" } } },
+      { type: "object", minProperties: 1 },
+    ] as JsonObject[]) {
+      const form = show(open, {});
+      expect(form.has("-new")).toBe(true);
+      expect(form.box.textContent).not.toContain(line);
+      closeAll();
+    }
+    const extra = show(object({}), { odd: 1 });
+    expect(extra.box.textContent).not.toContain(line);
+    extra.click("Remove odd");
+    expect(extra.value()).toEqual({});
+    expect(extra.box.textContent).toContain(line);
   });
 
   test("a field may have any name", () => {
@@ -339,6 +441,39 @@ describe("lists", () => {
     expect(form.value()).toHaveProperty("n", [null]);
   });
 
+  test("with a schema for each place, and for all that follow", () => {
+    const form = show(
+      object({
+        p: { type: "array", prefixItems: [{ type: "string" }], items: { type: "integer" }, maxItems: 3 },
+      }),
+      {},
+    );
+    form.click("Add another to p");
+    expect(form.value()).toEqual({ p: [null, null] });
+    expect(document.activeElement?.id).toBe("f.p.1");
+    form.type(".p.1", "5");
+    form.type(".p.0", "x");
+    form.click("Add another to p");
+    form.type(".p.2", "6");
+    expect(names(form.box)).not.toContain("Add another to p");
+    form.click("Remove item 2");
+    expect(form.value()).toEqual({ p: ["x", 6] });
+    expect(form.at(".p.1").value).toBe("6");
+    expect(names(form.box)).not.toContain("Remove item 1");
+    for (const items of [false, undefined]) {
+      closeAll();
+      const closed = show(
+        object({
+          p: { type: "array", prefixItems: [{ type: "string" }], ...(items === false && { items }) },
+        }),
+        { p: ["x", "odd"] },
+      );
+      expect(names(closed.box)).not.toContain("Add another to p");
+      closed.click("Remove item 2");
+      expect(closed.value()).toEqual({ p: ["x"] });
+    }
+  });
+
   test("with a schema for each place", () => {
     const form = show(
       object({ p: { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }] } }),
@@ -348,6 +483,158 @@ describe("lists", () => {
     expect(form.value()).toEqual({ p: [null, 3] });
     form.type(".p.0", "x");
     expect(form.value()).toEqual({ p: ["x", 3] });
+  });
+});
+
+describe("items and fields that may be null, or of several kinds", () => {
+  const list = (items: JsonObject): JsonObject => object({ l: { type: "array", items } });
+  const map = (more: JsonObject): JsonObject =>
+    object({ l: { type: "object", additionalProperties: more } }, ["l"]);
+  const optional = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: "null" }] });
+
+  test("a list of whole numbers or null", () => {
+    const form = show(list(optional({ type: "integer" })), {});
+    form.click("Add an item to l");
+    expect(form.value()).toEqual({ l: [null] });
+    expect(form.box.textContent).toContain("sent as null");
+    expect(document.activeElement?.id).toBe("f.l.0");
+    form.type(".l.0", "5");
+    expect(form.value()).toEqual({ l: [5] });
+    const field = form.at(".l.0");
+    form.type(".l.0", "");
+    expect(form.at(".l.0")).toBe(field);
+    form.type(".l.0", "6");
+    form.click("Set to null: Item 1");
+    expect(form.value()).toEqual({ l: [null] });
+    form.type(".l.0", "7");
+    expect(form.value()).toEqual({ l: [7] });
+  });
+
+  test("a map of numbers or null", () => {
+    const form = show(map(optional({ type: "number" })), {});
+    form.type(".l-new", "x");
+    form.press(".l-new", "Enter");
+    expect(form.value()).toEqual({ l: { x: null } });
+    expect(document.activeElement?.id).toBe("f.l.x");
+    form.type(".l.x", "1.5");
+    expect(form.value()).toEqual({ l: { x: 1.5 } });
+    form.click("Set to null: x");
+    expect(form.value()).toEqual({ l: { x: null } });
+    form.type(".l.x", "2");
+    expect(form.value()).toEqual({ l: { x: 2 } });
+  });
+
+  test("a map of whole numbers or texts", () => {
+    const form = show(map({ anyOf: [{ type: "integer" }, { type: "string" }] }), {});
+    form.type(".l-new", "x");
+    form.press(".l-new", "Enter");
+    expect(document.activeElement?.id).toBe("f.l.x-kind");
+    form.choose(".l.x-kind", "Text");
+    expect(form.value()).toEqual({ l: { x: "" } });
+    form.type(".l.x", "a");
+    form.type(".l.x", "");
+    expect(form.value()).toEqual({ l: { x: "" } });
+    expect(form.chosen(".l.x-kind")).toBe("Text");
+    form.choose(".l.x-kind", "Whole number");
+    expect(form.value()).toEqual({ l: { x: null } });
+    form.type(".l.x", "5");
+    form.type(".l.x", "");
+    form.type(".l.x", "6");
+    expect(form.value()).toEqual({ l: { x: 6 } });
+    expect(form.chosen(".l.x-kind")).toBe("Whole number");
+  });
+
+  test.each([["list"], ["map"]])("a %s of whole numbers, texts or null", (kind) => {
+    const items: JsonObject = { type: ["integer", "string", "null"] };
+    const form = show(kind === "list" ? list(items) : map(items), {});
+    const at = kind === "list" ? ".l.0" : ".l.x";
+    const value = (one: unknown) => ({ l: kind === "list" ? [one] : { x: one } });
+    if (kind === "list") form.click("Add an item to l");
+    else {
+      form.type(".l-new", "x");
+      form.press(".l-new", "Enter");
+    }
+    expect(form.value()).toEqual(value(null));
+    expect(form.chosen(`${at}-kind`)).toBe("Null");
+    form.choose(`${at}-kind`, "Whole number");
+    form.type(at, "3");
+    expect(form.value()).toEqual(value(3));
+    form.choose(`${at}-kind`, "Text");
+    form.type(at, "t");
+    expect(form.value()).toEqual(value("t"));
+    form.choose(`${at}-kind`, "Null");
+    expect(form.value()).toEqual(value(null));
+    expect(form.has(at)).toBe(false);
+  });
+
+  test.each<[string, JsonObject, unknown]>([
+    ["texts", { type: "string" }, ""],
+    ["yes or no", { type: "boolean" }, false],
+    ["lists", { type: "array", items: { type: "string" } }, []],
+    ["objects", object({ a: { type: "string" } }), {}],
+  ])("%s or null can be null and something again", (_, schema, start) => {
+    for (const kind of ["list", "map"]) {
+      const form = show(
+        kind === "list" ? list(optional(schema)) : map(optional(schema)),
+        kind === "list" ? { l: [null] } : { l: { x: null } },
+      );
+      const name = kind === "list" ? "Item 1" : "x";
+      const value = (one: unknown) => ({ l: kind === "list" ? [one] : { x: one } });
+      form.click(`Enter a value: ${name}`);
+      expect(form.value()).toEqual(value(start));
+      form.click(`Set to null: ${name}`);
+      expect(form.value()).toEqual(value(null));
+      closeAll();
+    }
+  });
+
+  test("one of a few values or null, and anything", () => {
+    const form = show(
+      object({
+        e: { type: "array", items: optional({ enum: ["a", "b"] }) },
+        n: { type: "array", items: { enum: ["a", null] } },
+        x: { type: "array", items: {} },
+      }),
+      {},
+    );
+    form.click("Add an item to e");
+    expect(form.chosen(".e.0")).toBe("null");
+    form.choose(".e.0", "b");
+    form.click("Add an item to n");
+    form.choose(".n.0", "a");
+    form.click("Add an item to x");
+    form.type(".x.0", "[1]");
+    expect(form.value()).toEqual({ e: ["b"], n: ["a"], x: [[1]] });
+    form.choose(".e.0", "null");
+    form.choose(".n.0", "null");
+    form.type(".x.0", "null");
+    expect(form.value()).toEqual({ e: [null], n: [null], x: [null] });
+  });
+
+  test("places of a list that may be null", () => {
+    const form = show(
+      object({ p: { type: "array", prefixItems: [optional({ type: "integer" }), { type: "string" }] } }),
+      {},
+    );
+    form.type(".p.1", "x");
+    form.type(".p.0", "3");
+    expect(form.value()).toEqual({ p: [3, "x"] });
+  });
+
+  test("a new field of a map that has parts gets the focus inside", () => {
+    const form = show(map(object({ a: { type: "string" } })), {});
+    form.type(".l-new", "x");
+    form.press(".l-new", "Enter");
+    expect(document.activeElement?.id).toBe("f.l.x.a");
+  });
+
+  test("a definition that may be null behaves alike", () => {
+    const form = show(
+      { ...list({ $ref: "#/$defs/N" }), $defs: { N: optional({ type: "integer" }) } },
+      { l: [null, 1] },
+    );
+    form.type(".l.0", "4");
+    expect(form.value()).toEqual({ l: [4, 1] });
   });
 });
 
@@ -638,6 +925,11 @@ describe("what stands around a field", () => {
     expect(form.box.textContent).toContain("no does not fit this field");
     form.click("Clear: s");
     expect(form.value()).toEqual({ l: "no", o: 1 });
+  });
+
+  test("what is deprecated has its own name", () => {
+    const form = show(object({ old: { type: "string", deprecated: true } }), {});
+    expect(form.box.querySelector("label")?.textContent).toBe("old deprecated");
   });
 
   test("disabled is disabled everywhere", () => {

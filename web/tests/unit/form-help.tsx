@@ -28,6 +28,8 @@ export interface Shown {
   chosen(id: string): string | null | undefined;
   press(id: string, key: string): void;
   tick(id: string): void;
+  /** Takes the focus away from a control. */
+  leave(id: string): void;
 }
 
 const open: { root: Root; box: HTMLElement }[] = [];
@@ -49,6 +51,8 @@ interface Options {
   problems?: FieldProblem[];
   disabled?: boolean;
   editor?: boolean;
+  /** What the room around puts in the place of nothing. */
+  instead?: Json;
 }
 
 interface State {
@@ -69,7 +73,8 @@ function Host(props: {
 }): ReactNode {
   const { schema, start, options, state } = props;
   const [value, setValue] = useState(start);
-  state.give = (next) => {
+  state.give = (given) => {
+    const next = given === undefined ? options.instead : given;
     state.current = next;
     setValue(next);
   };
@@ -135,6 +140,7 @@ export function show(schema: JsonObject, start: Json | undefined, options: Optio
     press: (id, key) =>
       act(() => void shown.at(id).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))),
     tick: (id) => act(() => shown.at(id).click()),
+    leave: (id) => act(() => void shown.at(id).dispatchEvent(new FocusEvent("focusout", { bubbles: true }))),
   };
   return shown;
 }

@@ -1,5 +1,7 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { Problem, Unreachable } from "../../src/api/client";
+import { readJsonText } from "../../src/json/exact";
 import { allEntries, conversation } from "../../src/ledger/entries";
 import type { Body, LedgerEvent } from "../../src/ledger/event";
 import { EventLog } from "../../src/ledger/log";
@@ -64,6 +66,13 @@ describe("entries", () => {
     expect(conversation(other).map((entry) => entry.seq)).toEqual([1, 2]);
     const value = [event(1, said('{"a": 1}')), event(2, { type: "final_response", output: { a: 1 } })];
     expect(conversation(value).map((entry) => entry.seq)).toEqual([2]);
+    const exact = (text: string) =>
+      conversation([
+        event(1, said(text)),
+        event(2, { type: "final_response", output: readJsonText('{"id":9007199254740993}') }),
+      ]).map((entry) => entry.seq);
+    expect(exact('{"id": 9007199254740993}')).toEqual([2]);
+    expect(exact('{"id": 9007199254740992}')).toEqual([1, 2]);
   });
 
   it("have a word for kinds that this page does not know", () => {
@@ -125,5 +134,47 @@ describe("the log of a session", () => {
     away = false;
     await log.catchUp();
     expect(log.current().problem).toBeNull();
+  });
+
+  it("reads once more when it was told during a reading that fails", async () => {
+    let asked = 0;
+    const log: EventLog = new EventLog("s", async () => {
+      asked += 1;
+      if (asked > 1) return { events: [event(1, { type: "note", name: "n", data: 1 })], last_seq: 1 };
+      void log.catchUp();
+      throw new Problem(500, "internal", "something broke");
+    });
+    await log.catchUp();
+    expect(asked).toBe(2);
+    expect(log.current()).toMatchObject({ problem: null, complete: true });
+    expect(log.current().events).toHaveLength(1);
+  });
+
+  it("goes on asking a server that is busy, one question at a time, and not one that says no", async () => {
+    vi.useFakeTimers();
+    try {
+      let asked = 0;
+      let error: Error = new Unreachable("try again");
+      const log = new EventLog("s", async () => {
+        asked += 1;
+        throw error;
+      });
+      const leave = log.subscribe(() => undefined);
+      // However often it is told meanwhile, it asks about once in a second.
+      for (let told = 0; told < 5; told += 1) await log.catchUp();
+      expect(log.current().problem).toBe("try again");
+      asked = 0;
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(asked).toBeGreaterThanOrEqual(9);
+      expect(asked).toBeLessThanOrEqual(11);
+      error = new Problem(404, "not_found", "gone");
+      await vi.advanceTimersByTimeAsync(1_000);
+      asked = 0;
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(asked).toBe(0);
+      leave();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

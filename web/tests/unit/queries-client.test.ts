@@ -27,13 +27,16 @@ describe("a call", () => {
     [503, "store_unavailable"],
     [503, "closing"],
     [504, "http"],
-  ])("that a server refuses for now, with %i %s, may be made again, and says the server's words", async (status, kind) => {
-    answers(() => problem(status, kind, "the store is away; try again"));
-    const error = await failureOf(get("/v1/sessions"));
-    expect(error).toBeInstanceOf(Unreachable);
-    expect(error).not.toBeInstanceOf(Problem);
-    expect(inWords(error)).toBe("the store is away; try again");
-  });
+  ])(
+    "that a server refuses for now, with %i %s, may be made again, and says the server's words",
+    async (status, kind) => {
+      answers(() => problem(status, kind, "the store is away; try again"));
+      const error = await failureOf(get("/v1/sessions"));
+      expect(error).toBeInstanceOf(Unreachable);
+      expect(error).not.toBeInstanceOf(Problem);
+      expect(inWords(error)).toBe("the store is away; try again");
+    },
+  );
 
   it.each([429, 500, 502, 503, 504])("that %i answers without words may be made again", async (status) => {
     answers(() => new Response("<html>", { status }));

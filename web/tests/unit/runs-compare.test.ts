@@ -65,11 +65,38 @@ describe("two runs", () => {
     expect(changesOf(judged(1, "passed", 1000), judged(1, "passed", 1100))).toBeUndefined();
   });
 
+  it("compare what is asked in each turn with the same turn", () => {
+    const talk = (...statuses: string[]) => ({
+      name: "a",
+      verdict: "passed",
+      steps: [
+        {
+          conversation: {
+            turns: statuses.map((status) => ({ turnEvaluations: [{ name: "1: polite", status }] })),
+          },
+        },
+      ],
+    });
+    const same = compare(cases(talk("passed", "passed")), cases(talk("passed", "passed")));
+    expect(same.same).toHaveLength(1);
+    const changesOf = (before: object, after: object) =>
+      compare(cases(before), cases(after)).moved[0]?.changes;
+    expect(changesOf(talk("passed", "failed"), talk("passed", "unscored"))).toEqual([
+      "1: polite (2): failed → unscored",
+    ]);
+    expect(changesOf(talk("passed"), talk("passed", "failed"))).toEqual(["1: polite (2): new, failed"]);
+    expect(changesOf(talk("passed", "passed"), talk("passed"))).toEqual(["1: polite (2): no longer asked"]);
+  });
+
   it("are compared when they are empty or large", () => {
     expect(compare([], []).same).toEqual([]);
     const many = cases(
       ...Array.from({ length: 20_000 }, (_, index) => ({ name: `case ${index}`, verdict: "passed" })),
     );
     expect(compare(many, many).same).toHaveLength(20_000);
+    const alike = cases(...Array.from({ length: 20_000 }, () => ({ name: "same", verdict: "passed" })));
+    const began = performance.now();
+    expect(compare(alike, alike).same).toHaveLength(20_000);
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 });

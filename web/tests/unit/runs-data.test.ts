@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Problem, type Run } from "../../src/api/client";
 import { again, checksOf, quoted, readCase } from "../../src/rooms/runs/data/case";
 import { eventsOf, readCheck } from "../../src/rooms/runs/data/check";
@@ -8,6 +8,7 @@ import { filter, group, readResult, tookMs } from "../../src/rooms/runs/data/res
 import { count, counted, passRate, percent, summaryOf, wilson } from "../../src/rooms/runs/data/summary";
 import { linesOf } from "../../src/rooms/runs/data/transcript";
 import { verdictOf, worst } from "../../src/rooms/runs/data/verdict";
+import { server } from "../../src/rooms/runs/source";
 import { Shelf } from "../../src/rooms/runs/summaries";
 
 const run = (result?: unknown, more: Partial<Run> = {}): Run => ({
@@ -61,6 +62,17 @@ describe("seeds", () => {
   it("are only found where they are keys", () => {
     const value = { text: '{"seed": 10149411717537535150}', seed: 7, last: ',"seed":12345678901234567890}' };
     expect(parse(JSON.stringify(value))).toEqual(value);
+  });
+
+  it("of any size and form are read", () => {
+    const seedOf = (seed: string) => readCase(parse(`{"seed":${seed}}`), 0).seed;
+    expect(["7", '"7"', "18446744073709551615", '"18446744073709551615"'].map(seedOf)).toEqual([
+      "7",
+      "7",
+      "18446744073709551615",
+      "18446744073709551615",
+    ]);
+    expect(["-18446744073709551615", "null", "{}", '"x"'].map(seedOf)).toEqual([null, null, null, null]);
   });
 
   it("go into a command that a shell reads", () => {
@@ -234,6 +246,41 @@ describe("results", () => {
     }
     expect(tookMs(run(undefined, { ended_at: null }))).toBeNull();
     expect(tookMs(run())).toBe(2000);
+  });
+});
+
+describe("whole numbers of any size", () => {
+  const id = "1234567890123456789";
+
+  it("keep their digits wherever a result shows values", () => {
+    const one = readCase(
+      parse(`{
+        "error": {"why": ${id}},
+        "durationMs": ${id},
+        "mocks": ${id},
+        "steps": [{"execution": {"files": {"a.json": {"id": ${id}}}}, "evaluations": [{"value": ${id}}, ${id}]}]
+      }`),
+      0,
+    );
+    expect(one.error?.message).toBe(`{"why":${id}}`);
+    expect(one.steps[0]?.execution?.files).toEqual([["a.json", `{"id":${id}}`]]);
+    expect(String(one.steps[0]?.checks[0]?.value)).toBe(id);
+    expect(one.steps[0]?.checks[1]?.name).toBe("unnamed");
+    expect(one.mocks).toEqual({ answered: [], unused: [] });
+    expect(one.durationMs).toBe(Number(id));
+  });
+
+  it("are read as they are by a run, its list and its transcript", async () => {
+    vi.stubGlobal("fetch", async () => new Response(`{"events":[],"last_seq":0,"result":{"n":${id}}}`));
+    const { signal } = new AbortController();
+    expect((await server.run("r", signal)).result).toEqual(parse(`{"n":${id}}`));
+    vi.unstubAllGlobals();
+    const call = { seq: 1, author: "a", body: { type: "tool_call", tool: "f", args: parse(`{"id":${id}}`) } };
+    const result = { seq: 2, body: { type: "tool_result", tool: "f", outcome: { output: parse(id) } } };
+    expect(linesOf([call, result] as never).map((line) => line.text)).toEqual([
+      `calls f {"id":${id}}`,
+      `gives ${id}`,
+    ]);
   });
 });
 

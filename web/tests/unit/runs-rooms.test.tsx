@@ -1,11 +1,14 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, type ReactNode } from "react";
 import { createRoot, type Root } from "react-dom/client";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Router } from "wouter";
 import { memoryLocation } from "wouter/memory-location";
+import * as texts from "../../src/json/show";
 import { EventLinks } from "../../src/rooms/runs/parts/EventLinks";
+import { Value } from "../../src/rooms/runs/parts/Value";
 import { embedded, readReport } from "../../src/rooms/runs/report/embedded";
+import { ledgerOf } from "../../src/rooms/runs/report/ledger";
 import { ReportApp } from "../../src/rooms/runs/report/ReportApp";
 import { RunRoom } from "../../src/rooms/runs/run/RunRoom";
 import { Source, server } from "../../src/rooms/runs/source";
@@ -130,6 +133,83 @@ describe("a report", () => {
     await show(<ReportApp report={report} />);
     expect(place.querySelector(".badge")?.textContent).toBe("unknown");
     expect(place.textContent).toContain("not taken for a pass");
+  });
+});
+
+describe("the ledger of a session in a report", () => {
+  const big = "1234567890123456789";
+  const events = [
+    `{"seq":1,"session":"s","at":"2026-01-01T10:00:00Z","author":"a","body":{"type":"note","name":"n","data":{"id":${big}}}}`,
+    '{"seq":2,"session":"s","at":"2026-01-01T10:00:01Z","author":"a","body":{"type":"note","name":"n","data":"</script>\\nä\u2028"}}',
+  ];
+  const reportWith = (lines: string[]) => {
+    const found = readReport(
+      `{"run":{"id":"r","title":"suite"},"sessions":[{"session":{"id":"s","part":"main","last_seq":2},"events":[${lines}]}]}`,
+    );
+    if (!found) throw new Error("the report is not read");
+    return found;
+  };
+  const openSession = async (lines: string[]) => {
+    location.hash = "/sessions/s";
+    await show(<ReportApp report={reportWith(lines)} />);
+  };
+  const button = () => [...place.querySelectorAll("button")].find((one) => one.textContent === "Ledger");
+
+  it("is one event in a line, as the report has it", () => {
+    const [told] = reportWith(events).sessions;
+    expect(ledgerOf(told?.events ?? [])).toBe(`${events.join("\n")}\n`);
+    expect(ledgerOf([])).toBe("");
+  });
+
+  it("is given as a file, and nothing of it is kept", async () => {
+    const made: Blob[] = [];
+    const letGo: string[] = [];
+    const clicked: [string, string][] = [];
+    vi.spyOn(URL, "createObjectURL").mockImplementation((blob) => {
+      made.push(blob as Blob);
+      return "blob:null/1";
+    });
+    vi.spyOn(URL, "revokeObjectURL").mockImplementation((url) => void letGo.push(url));
+    vi.spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(function (this: HTMLAnchorElement) {
+      clicked.push([this.href, this.download]);
+    });
+    await openSession(events);
+    expect(made).toEqual([]);
+    vi.useFakeTimers();
+    await act(async () => button()?.click());
+    vi.advanceTimersByTime(60_000);
+    vi.useRealTimers();
+    expect(clicked).toEqual([["blob:null/1", "s.jsonl"]]);
+    expect(await made[0]?.text()).toBe(`${events.join("\n")}\n`);
+    expect(letGo).toEqual(["blob:null/1"]);
+    expect(document.querySelector("a[download]")).toBeNull();
+    expect(place.textContent).not.toContain("cut");
+    vi.restoreAllMocks();
+  });
+
+  it("says when values in it were cut, and is not offered where nothing was kept", async () => {
+    await openSession([(events[0] ?? "").replace('"seq"', '"truncated":true,"seq"')]);
+    expect(place.textContent).toContain("cut");
+    await openSession([]);
+    expect(button()).toBeUndefined();
+  });
+
+  it("has numbers that are shown with all their digits", async () => {
+    await openSession(events);
+    expect(place.querySelector("#e1 summary")?.textContent).toContain(`"id":${big}`);
+    expect(place.querySelector("#e1 pre")?.textContent).toContain(`"id": ${big}`);
+  });
+});
+
+describe("a value", () => {
+  it("is written once, however often it is drawn", async () => {
+    const written = vi.spyOn(texts, "pretty");
+    const value = Array.from({ length: 100 }, (_, index) => ({ index }));
+    for (let times = 0; times < 3; times += 1) await show(<Value value={value} label="it" />);
+    expect(written).toHaveBeenCalledTimes(1);
+    expect(place.querySelector("summary")?.textContent).toContain('[{"index":0}');
+    expect(place.querySelector("pre")?.textContent).toBe(JSON.stringify(value, null, 2));
+    vi.restoreAllMocks();
   });
 });
 

@@ -10,7 +10,14 @@ const PAUSE_MS = 200;
 /** Sessions that have ended, with search and filter. What is sought stands in the address. */
 export function PastSessions() {
   const [params, setParams] = useSearchParams();
-  const [text, setText] = useState(params.get("q") ?? "");
+  const sought = params.get("q") ?? "";
+  const [text, setText] = useState(sought);
+  // A link or the way back may change what is sought; then the box says that.
+  const [followed, setFollowed] = useState(sought);
+  if (followed !== sought) {
+    setFollowed(sought);
+    setText(sought);
+  }
   const status = params.get("status") ?? "";
   const pages = (params.get("page") ?? "").split(",").filter((page) => page !== "");
   const [search, filter] = [useId(), useId()];
@@ -27,13 +34,13 @@ export function PastSessions() {
     );
   // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts a search
   useEffect(() => {
-    if (text === (params.get("q") ?? "")) return;
+    if (text === sought) return;
     const timer = setTimeout(() => set({ q: text, page: "" }), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [text]);
   const found = useSessions({
     status,
-    q: params.get("q") ?? "",
+    q: sought,
     ...(pages.length > 0 ? { pageToken: pages.at(-1) ?? "" } : {}),
   });
   const sessions = found.data?.sessions ?? [];

@@ -5,9 +5,8 @@
 
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
-import { get, getText, Problem, type Run, type Runs, type Session } from "../../api/client";
+import { get, Problem, type Run, type Runs, type Session, Unreachable } from "../../api/client";
 import type { LedgerEvent } from "../../ledger/event";
-import { parse } from "./data/read";
 
 export interface Events {
   events: LedgerEvent[];
@@ -41,7 +40,7 @@ export const server: RunsSource = {
   absent: "is no longer kept",
   runs: (after, signal) =>
     get<Runs>(`/v1/runs?page_size=${PAGE}${after ? `&page_token=${encodeURIComponent(after)}` : ""}`, signal),
-  run: async (id, signal) => parse<Run>(await getText(`/v1/runs/${encodeURIComponent(id)}`, signal)),
+  run: (id, signal) => get<Run>(`/v1/runs/${encodeURIComponent(id)}`, signal),
   session: async (id, signal) => {
     try {
       return await get<Session>(`/v1/sessions/${encodeURIComponent(id)}`, signal);
@@ -92,7 +91,8 @@ export function useRunResult(id: string) {
     queryFn: ({ signal }) => source.run(id, signal),
     enabled: id !== "",
     staleTime: ({ state }) => (state.data?.ended_at ? "static" : 1000),
-    refetchInterval: ({ state }) => (state.data && !state.data.ended_at ? LOOK_AGAIN_MS : false),
+    refetchInterval: ({ state }) =>
+      state.error instanceof Unreachable || (state.data && !state.data.ended_at) ? LOOK_AGAIN_MS : false,
   });
 }
 

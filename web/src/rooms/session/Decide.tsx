@@ -17,7 +17,7 @@ const ASKS = {
 } as const;
 
 /** What is to be decided now in a session, and by whom it is awaited. */
-export function Decide({ session }: { session: Session }) {
+export function Decide({ session, isAnswered }: { session: Session; isAnswered: boolean }) {
   const cues = useSessionCues(session.id);
   const waiting = cues.data?.cues ?? [];
   const head = waiting.find((cue) => cue.head) ?? waiting.find((cue) => cue.status === "abandoned");
@@ -51,7 +51,7 @@ export function Decide({ session }: { session: Session }) {
           </Notice>
         )}
         {cues.error && <ProblemNotice error={cues.error} />}
-        {!asked && !cues.isPending && <Idle session={session} />}
+        {!asked && !cues.isPending && <Idle session={session} isAnswered={isAnswered} />}
       </div>
       {asked && (
         <>
@@ -114,9 +114,10 @@ function useAnsweredElsewhere(head: string | undefined): string | null {
   return gone;
 }
 
-function Idle({ session }: { session: Session }) {
+function Idle({ session, isAnswered }: { session: Session; isAnswered: boolean }) {
   if (session.status !== "active")
     return <p className="soft">The session has ended. There is nothing to decide.</p>;
+  if (isAnswered) return <p className="soft">Nothing is to be decided now. The agent waits for its user.</p>;
   if (session.waiting_calls && session.waiting_calls.length > 0)
     return <p className="soft">A tool is running. You decide again when it is done.</p>;
   return <p className="soft">Nothing waits for you. The agent is at work, or waits for its user.</p>;

@@ -1,10 +1,10 @@
-import { memo, type ReactNode, useState } from "react";
+import { memo, type ReactNode, useMemo, useState } from "react";
 import type { Json } from "../../api/client";
 import { readJsonText } from "../../json/exact";
 import { oneLine } from "../../json/show";
 import { Tree } from "../../json/Tree";
 import type { Entry, Kind } from "../../ledger/entries";
-import { callsOf, textOf } from "../../ledger/event";
+import { type Content, callsOf, type ToolFailure, textOf } from "../../ledger/event";
 import { Icon, type IconName } from "../../ui/Icon";
 import { Markdown } from "../../ui/Markdown";
 import { Clock, duration } from "../../ui/time";
@@ -38,10 +38,6 @@ export const EntryCard = memo(function EntryCard(props: EntryCardProps) {
   const [asks, setAsks] = useState(false);
   const [whole, setWhole] = useState(false);
   const took = event.decision === undefined ? null : duration(event.decision.micros / 1000);
-  // Quiet entries are one line until somebody wants to know.
-  const [lookedAt, setLookedAt] = useState(false);
-  const isOpen = kind === "quiet" || kind === "model" ? lookedAt || (kind === "model" && open) : open;
-  const toggle = () => (kind === "quiet" ? setLookedAt(!lookedAt) : onToggle(entry.seq, !open));
   return (
     <article
       id={`e${entry.seq}`}
@@ -50,14 +46,19 @@ export const EntryCard = memo(function EntryCard(props: EntryCardProps) {
       aria-label={`${entry.word} ${entry.about}`.trim()}
     >
       <header>
-        <button type="button" className="entry-fold" aria-expanded={isOpen} onClick={toggle}>
+        <button
+          type="button"
+          className="entry-fold"
+          aria-expanded={open}
+          onClick={() => onToggle(entry.seq, !open)}
+        >
           <span className="entry-icon">
             <Icon name={ICONS[kind]} />
           </span>
           <span className="entry-word">{entry.word}</span>
           {entry.about !== "" && <span className="entry-about mono">{entry.about}</span>}
           {entry.depth > 0 && kind !== "quiet" && <span className="soft">in {event.author}</span>}
-          {!isOpen && <span className="entry-line soft clip">{summary(entry)}</span>}
+          {!open && <span className="entry-line soft clip">{summary(entry)}</span>}
         </button>
         <span className="entry-facts soft">
           {took !== null && kind !== "quiet" && <span title="How long it took">{took}</span>}
@@ -72,7 +73,7 @@ export const EntryCard = memo(function EntryCard(props: EntryCardProps) {
           </a>
         </span>
       </header>
-      {isOpen && (
+      {open && (
         <div className="entry-body">
           <EntryBody entry={entry} brief={brief} />
           {event.truncated && (
@@ -112,8 +113,10 @@ function summary({ event }: Entry): string {
       return oneLine(textOf(body.content));
     case "state_change":
       return oneLine(body.changes);
-    case "note":
-      return oneLine(body.data);
+    case "note": {
+      const failure = failureOf(body.data);
+      return failure ? oneLine(`${failure.type}: ${failure.message}`) : oneLine(body.data);
+    }
     case "error":
       return oneLine(body.message);
     default:
@@ -125,7 +128,7 @@ function EntryBody({ entry, brief }: { entry: Entry; brief: boolean }): ReactNod
   const { body } = entry.event;
   switch (body.type) {
     case "user_message":
-      return <Said text={textOf(body.content)} />;
+      return <UserSaid content={body.content} />;
     case "tool_call":
       return Object.keys(body.args).length === 0 ? (
         <p className="soft">no arguments</p>
@@ -157,6 +160,15 @@ function EntryBody({ entry, brief }: { entry: Entry; brief: boolean }): ReactNod
       );
     case "error":
       return <Failure type={body.kind} message={body.message} />;
+    case "note": {
+      const failure = failureOf(body.data);
+      if (failure) return <Failure {...failure} />;
+      if (entry.kind === "output") {
+        const { output } = body.data as { output?: Json };
+        return <Value value={unwrapped(output ?? null)} label={`the output of ${entry.about}`} />;
+      }
+      return <Tree value={body.data} label={entry.word.toLowerCase()} />;
+    }
     default:
       return <Tree value={body as unknown as Json} label={entry.word.toLowerCase()} />;
   }
@@ -169,8 +181,37 @@ function unwrapped(output: Json): Json {
   return keys.length === 1 && keys[0] === "result" ? (output.result ?? null) : output;
 }
 
+/** What went wrong, where a note tells that something did. */
+function failureOf(data: Json): ToolFailure | null {
+  const { error } = (data ?? {}) as { error?: Partial<ToolFailure> | null };
+  if (typeof error?.type !== "string" || typeof error.message !== "string") return null;
+  return {
+    type: error.type,
+    message: error.message,
+    ...(error.traceback ? { traceback: error.traceback } : {}),
+  };
+}
+
+/** What the user said, or answered to a call that was left to them. */
+function UserSaid({ content }: { content: Content }) {
+  const text = textOf(content);
+  const answers = (content.parts ?? []).flatMap((part) => part.function_response ?? []);
+  return (
+    <>
+      {(text !== "" || answers.length === 0) && <Said text={text} />}
+      {answers.map((answer) => (
+        <Tree
+          key={answer.id ?? answer.name}
+          value={{ [answer.name]: answer.response ?? {} }}
+          label={`the answer to ${answer.name}`}
+        />
+      ))}
+    </>
+  );
+}
+
 function Said({ text }: { text: string }) {
-  const value = asJson(text);
+  const value = useMemo(() => asJson(text), [text]);
   return value === undefined ? <Markdown text={text} /> : <Tree value={value} label="what was said" />;
 }
 

@@ -1,15 +1,22 @@
 import { useMutation } from "@tanstack/react-query";
 import { post, type Session } from "../../api/client";
 import { queries } from "../../api/queries";
-import type { LogView } from "../../ledger/log";
-import { standing } from "../../ledger/standing";
+import type { Standing } from "../../ledger/standing";
 import { useDraft } from "../../ui/draft";
 import { Notice, ProblemNotice } from "../../ui/Notice";
 import { type QueryBody, QueryForm } from "../start/QueryForm";
 import type { Cast } from "./cast";
 
+const HEADINGS = {
+  new: "Ask the agent",
+  running: "Ask the agent",
+  answered: "The agent has answered",
+  failed: "The run failed",
+  left: "Nobody plays this session now",
+} as const;
+
 /** The user's next message, where the session waits for one; and the end, once there is a final response. */
-export function NextMessage({ session, cast, log }: { session: Session; cast: Cast; log: LogView }) {
+export function NextMessage({ session, cast, stands }: { session: Session; cast: Cast; stands: Standing }) {
   const draft = `query-${session.id}`;
   const [, setDraft] = useDraft<unknown>(draft, null);
   const refresh = () => void queries.invalidateQueries({ queryKey: ["session", session.id] });
@@ -25,17 +32,16 @@ export function NextMessage({ session, cast, log }: { session: Session; cast: Ca
     onSuccess: refresh,
   });
   if (session.status !== "active" || session.source === "run" || session.head) return null;
-  const stands = standing(log.events);
   const answered = stands.is === "answered";
   const failed = stands.is === "failed";
-  const asks = Boolean(session.host) && (session.state === "awaiting_query" || answered || failed);
+  // Another program that runs the agent takes the session up with the next message.
+  const left = stands.is === "running" && session.host_online === false;
+  const asks = Boolean(session.host) && (session.state === "awaiting_query" || answered || failed || left);
   if (!asks && !answered) return null;
   return (
     <section className="card" aria-labelledby="next-heading">
       <header>
-        <h2 id="next-heading">
-          {answered ? "The agent has answered" : failed ? "The run failed" : "Ask the agent"}
-        </h2>
+        <h2 id="next-heading">{HEADINGS[left ? "left" : stands.is]}</h2>
       </header>
       <div className="stack">
         {failed && (
@@ -44,16 +50,22 @@ export function NextMessage({ session, cast, log }: { session: Session; cast: Ca
             <p>Say something to let the agent try again, or cancel the session.</p>
           </Notice>
         )}
+        {left && (
+          <Notice tone="warn">
+            The program that ran this agent is gone. Start it again; the next message lets it go on from what
+            happened so far.
+          </Notice>
+        )}
         {asks && (
           <QueryForm
             draft={draft}
             schema={cast.inputSchema}
             sending={say}
-            button={answered ? "Say something more" : failed ? "Try again" : "Start"}
+            button={answered ? "Say something more" : failed || left ? "Try again" : "Start"}
             onSend={(query) => say.mutate(query)}
           />
         )}
-        {answered && (
+        {answered && session.waiting_calls?.length === 0 && (
           <div className="stack tight">
             {complete.error && <ProblemNotice error={complete.error} />}
             <button

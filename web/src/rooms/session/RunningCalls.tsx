@@ -12,14 +12,16 @@ const ASK_AGAIN_MS = 10_000;
 
 type Running = NonNullable<Session["waiting_calls"]>[number];
 
-/** Tools that run now, with how long they have run and a way to stop them. */
-export function RunningCalls({ session, isAway }: { session: Session; isAway: boolean }) {
-  const running = session.status === "active" ? (session.waiting_calls ?? []) : [];
+/** Tools that run now, with how long they have run and a way to stop them. Once the agent has answered, none runs. */
+export function RunningCalls({ session, isAnswered }: { session: Session; isAnswered: boolean }) {
+  const running = session.status === "active" && !isAnswered ? (session.waiting_calls ?? []) : [];
+  const isAway = session.host_online === false;
   return (
     <div role="status" aria-label="Running tools">
       {running.length > 0 && isAway && (
         <p className="soft">
-          The program that runs this agent is away. What its tools gave is told when it is back.
+          The program that runs this agent is away. What its tools give is told when it is back; or cancel
+          them.
         </p>
       )}
       {running.map((each) => (

@@ -1,8 +1,9 @@
-import { useEffect } from "react";
+import { useEffect, useMemo } from "react";
 import { Link } from "wouter";
 import type { Session } from "../../api/client";
 import { useSession } from "../../api/queries";
 import { useEvents } from "../../ledger/log";
+import { standing } from "../../ledger/standing";
 import { ProblemNotice } from "../../ui/Notice";
 import { SessionBadge } from "../../ui/SessionBadge";
 import { Day } from "../../ui/time";
@@ -15,6 +16,7 @@ import { NextMessage } from "./NextMessage";
 import { RunningCalls } from "./RunningCalls";
 import { Timeline } from "./Timeline";
 import { ToolList } from "./ToolList";
+import { UserCalls } from "./UserCalls";
 import "../../style/session.css";
 
 export function SessionRoom({ id }: { id: string }) {
@@ -37,6 +39,7 @@ export function SessionRoom({ id }: { id: string }) {
 function Room({ session }: { session: Session }) {
   const log = useEvents(session.id);
   const cast = useCast(session, log);
+  const stands = useMemo(() => standing(log.events), [log.events]);
   const name = session.agent ?? "Session";
   const waits = Boolean(session.head);
   useEffect(() => {
@@ -69,11 +72,12 @@ function Room({ session }: { session: Session }) {
       <div className="session-columns">
         <div className="session-main stack">
           <Timeline session={session.id} log={log} />
-          <RunningCalls session={session} isAway={cast.online === false} />
+          <RunningCalls session={session} isAnswered={stands.is === "answered"} />
         </div>
         <aside className="session-side stack" aria-label="Your part">
-          {session.status === "active" && <Decide session={session} />}
-          <NextMessage session={session} cast={cast} log={log} />
+          {session.status === "active" && <Decide session={session} isAnswered={stands.is === "answered"} />}
+          <UserCalls session={session} isAnswered={stands.is === "answered"} />
+          <NextMessage session={session} cast={cast} stands={stands} />
           {session.status === "completed" && <Export session={session} />}
           <ToolList tools={cast.tools} />
         </aside>

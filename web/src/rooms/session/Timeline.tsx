@@ -1,6 +1,6 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { useSearchParams } from "wouter";
+import { useLocation, useSearchParams } from "wouter";
 import { allEntries, conversation, type Entry } from "../../ledger/entries";
 import type { LogView } from "../../ledger/log";
 import { Notice } from "../../ui/Notice";
@@ -11,10 +11,12 @@ const NEAR_END_PX = 160;
 
 /** The session's events. Only the rows in view are on the page, however many there are. */
 export function Timeline({ session, log }: { session: string; log: LogView }) {
-  const [params, setParams] = useSearchParams();
+  const [params] = useSearchParams();
+  const [path, go] = useLocation();
   const sought = useSoughtEvent();
   const [folded, setFolded] = useState<ReadonlyMap<number, boolean>>(new Map());
-  const [all, setAll] = useState(true);
+  // Quiet entries are one line until somebody wants to know.
+  const [all, setAll] = useState<boolean | null>(null);
   const brief = useMemo(() => conversation(log.events), [log.events]);
   const whole = useMemo(() => allEntries(log.events), [log.events]);
   // A link to an event shows it, even one that is not part of the conversation.
@@ -23,13 +25,10 @@ export function Timeline({ session, log }: { session: string; log: LogView }) {
   const entries = showsAll ? whole : brief;
 
   const show = (view: "all" | "conversation") => {
-    setParams(
-      (before) => {
-        before.set("view", view);
-        return before;
-      },
-      { replace: true },
-    );
+    const next = new URLSearchParams(params);
+    next.set("view", view);
+    // The event that the address names stays in it.
+    go(`${path}?${next}${window.location.hash}`, { replace: true });
   };
   // The same function at every scroll, so that rows which stay as they are need not be drawn again.
   const toggle = useCallback((seq: number, open: boolean) => {
@@ -63,9 +62,10 @@ export function Timeline({ session, log }: { session: string; log: LogView }) {
         session={session}
         entries={entries}
         brief={!showsAll}
+        known={log.events.length}
         complete={log.complete}
         sought={sought}
-        isOpen={(seq) => folded.get(seq) ?? all}
+        isOpen={({ seq, kind }) => folded.get(seq) ?? all ?? kind !== "quiet"}
         onToggle={toggle}
       />
     </section>
@@ -84,13 +84,15 @@ interface RowsProps {
   session: string;
   entries: readonly Entry[];
   brief: boolean;
+  /** How many events are known, whether they are shown or not. */
+  known: number;
   complete: boolean;
   sought: number | null;
-  isOpen(seq: number): boolean;
+  isOpen(entry: Entry): boolean;
   onToggle(seq: number, open: boolean): void;
 }
 
-function Rows({ session, entries, brief, complete, sought, isOpen, onToggle }: RowsProps) {
+function Rows({ session, entries, brief, known, complete, sought, isOpen, onToggle }: RowsProps) {
   const list = useRef<HTMLOListElement>(null);
   const [margin, setMargin] = useState(0);
   useLayoutEffect(() => {
@@ -114,7 +116,7 @@ function Rows({ session, entries, brief, complete, sought, isOpen, onToggle }: R
     shown.current = sought;
     rows.scrollToIndex(index, { align: "center" });
   }, [sought, entries, rows]);
-  useFollowingEnd(entries.length, complete, sought === null);
+  useFollowingEnd(known, complete, sought === null);
 
   return (
     <ol ref={list} className="rows" aria-label="Events" style={{ height: rows.getTotalSize() }}>
@@ -136,7 +138,7 @@ function Rows({ session, entries, brief, complete, sought, isOpen, onToggle }: R
               session={session}
               entry={entry}
               brief={brief}
-              open={isOpen(entry.seq)}
+              open={isOpen(entry)}
               sought={entry.seq === sought}
               onToggle={onToggle}
             />
@@ -147,25 +149,45 @@ function Rows({ session, entries, brief, complete, sought, isOpen, onToggle }: R
   );
 }
 
+/** What a person does to look at something else. */
+const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
+
 /** Moves along with what happens, for those who look at the end. */
-function useFollowingEnd(count: number, complete: boolean, follows: boolean): void {
-  const atEnd = useRef(true);
+function useFollowingEnd(known: number, complete: boolean, follows: boolean): void {
+  // Whether the page was brought to the end and nobody has touched it since: rows grow once they are measured.
+  const held = useRef(false);
   useEffect(() => {
+    let top = window.scrollY;
+    const letGo = () => {
+      held.current = false;
+    };
     const look = () => {
-      const left = document.documentElement.scrollHeight - window.innerHeight - window.scrollY;
-      atEnd.current = left < NEAR_END_PX;
+      if (window.scrollY < top) letGo();
+      top = window.scrollY;
     };
     window.addEventListener("scroll", look, { passive: true });
-    return () => window.removeEventListener("scroll", look);
+    for (const move of MOVES) window.addEventListener(move, letGo, { passive: true, capture: true });
+    return () => {
+      window.removeEventListener("scroll", look);
+      for (const move of MOVES) window.removeEventListener(move, letGo, { capture: true });
+    };
   }, []);
   // Reading what there is shows the beginning; only what happens after that is followed.
-  const before = useRef({ count, complete });
+  const before = useRef({ known, complete });
+  const happened = known > before.current.known && before.current.complete;
+  // Asked while the new rows are not on the page: once they are, everybody is far from the end.
+  const moves = happened && follows && (held.current || isNearEnd());
   useEffect(() => {
-    const happened = count > before.current.count && before.current.complete;
-    before.current = { count, complete };
-    if (!happened || !follows || !atEnd.current) return;
+    before.current = { known, complete };
+    if (!moves) return;
+    held.current = true;
     requestAnimationFrame(() => window.scrollTo({ top: document.documentElement.scrollHeight }));
-  }, [count, complete, follows]);
+  }, [known, complete, moves]);
+}
+
+function isNearEnd(): boolean {
+  const left = document.documentElement.scrollHeight - window.innerHeight - window.scrollY;
+  return left < NEAR_END_PX;
 }
 
 /** The event that the address names: `#e12`. */

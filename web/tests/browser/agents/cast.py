@@ -8,6 +8,7 @@ import time
 from typing import Any, Literal
 
 from google.adk.agents import Agent
+from google.adk.tools import FunctionTool
 from pydantic import BaseModel, Field
 
 from rehearsal import AgentSimulator, SimulatedAgentConfig
@@ -28,6 +29,11 @@ def add(a: int, b: int) -> int:
 def multiply(a: float, b: float) -> float:
     """Multiplies two numbers."""
     return a * b
+
+
+def pay(amount: int) -> str:
+    """Pays something, once somebody has confirmed it."""
+    return f"paid {amount}"
 
 
 def search(query: str, limit: int = 10, format: Literal["json", "xml"] = "json") -> dict[str, Any]:
@@ -202,6 +208,13 @@ CAST = [
         description="Fills in long forms",
         instruction="Fill in everything.",
         tools=[record, ship],
+    ),
+    Agent(
+        name="payer",
+        model=MODEL,
+        description="Pays what somebody confirms",
+        instruction="You pay.",
+        tools=[FunctionTool(pay, require_confirmation=True)],
     ),
     Agent(name="poet", model=MODEL, description="Has no tools", instruction="You have no tools. Rhyme."),
 ]

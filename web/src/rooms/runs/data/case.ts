@@ -1,5 +1,6 @@
 /** One run of a scenario or of a case of an EvalSet. */
 
+import { writeJson } from "../../../json/exact";
 import { type Check, readCheck } from "./check";
 import { digits, list, number, object, text, texts, words } from "./read";
 import { checksOfStep, readStep, type Step } from "./step";
@@ -78,7 +79,7 @@ export function readCase(value: unknown, index: number): Case {
 function readFailure(value: unknown): Failure {
   if (typeof value === "string") return { phase: "", kind: "", message: value };
   const failure = object(value);
-  const message = text(failure.message) || JSON.stringify(value);
+  const message = text(failure.message) || writeJson(value);
   return { phase: text(failure.phase), kind: text(failure.kind), message };
 }
 

@@ -1,6 +1,7 @@
 /** Two runs side by side: what changed from the one to the other. */
 
 import { type Case, checksOf } from "./case";
+import type { Check } from "./check";
 import { keyOf } from "./result";
 
 export interface Pair {
@@ -60,28 +61,36 @@ function sort(result: Comparison, pair: Pair): void {
   else result.same.push(pair);
 }
 
-/** By file, name and repeat. Two cases that agree in all three are told apart by their order. */
-function keyed(cases: readonly Case[]): Map<string, Case> {
-  const found = new Map<string, Case>();
-  for (const one of cases) {
-    const base = `${keyOf(one)}#${one.repeat}`;
-    let key = base;
-    for (let twin = 2; found.has(key); twin += 1) key = `${base}/${twin}`;
-    found.set(key, one);
+/** By file, name and repeat. */
+const keyed = (cases: readonly Case[]): Map<string, Case> =>
+  named(cases, (one) => `${keyOf(one)}#${one.repeat}`);
+
+/** By the name of the evaluation; each turn of a conversation may be asked the same. */
+const checksByName = (one: Case): Map<string, Check> => named(checksOf(one), (check) => check.name);
+
+/** Things by their names. Those that have the same one are told apart by their order. */
+function named<T>(things: readonly T[], nameOf: (thing: T) => string): Map<string, T> {
+  const counts = new Map<string, number>();
+  const found = new Map<string, T>();
+  for (const thing of things) {
+    const name = nameOf(thing);
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    found.set(count === 1 ? name : `${name} (${count})`, thing);
   }
   return found;
 }
 
 function changesOf(before: Case, after: Case): string[] {
   const changes: string[] = [];
-  const then = new Map(checksOf(before).map((check) => [check.name, check]));
-  for (const check of checksOf(after)) {
-    const was = then.get(check.name);
-    then.delete(check.name);
-    if (!was) changes.push(`${check.name}: new, ${check.word}`);
-    else if (was.word !== check.word) changes.push(`${check.name}: ${was.word} → ${check.word}`);
+  const then = checksByName(before);
+  for (const [name, check] of checksByName(after)) {
+    const was = then.get(name);
+    then.delete(name);
+    if (!was) changes.push(`${name}: new, ${check.word}`);
+    else if (was.word !== check.word) changes.push(`${name}: ${was.word} → ${check.word}`);
     else if (was.score !== check.score) {
-      changes.push(`${check.name}: score ${score(was.score)} → ${score(check.score)}`);
+      changes.push(`${name}: score ${score(was.score)} → ${score(check.score)}`);
     }
   }
   for (const gone of then.keys()) changes.push(`${gone}: no longer asked`);

@@ -4,9 +4,10 @@
  */
 
 import type { Json, JsonObject } from "../../../api/client";
+import { isBig, isBranch, readJsonText } from "../../../json/exact";
 
 export const object = (value: unknown): JsonObject =>
-  value !== null && typeof value === "object" && !Array.isArray(value) ? (value as JsonObject) : {};
+  isBranch(value as Json) && !Array.isArray(value) ? (value as JsonObject) : {};
 
 export const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 
@@ -15,25 +16,21 @@ export const text = (value: unknown): string => (typeof value === "string" ? val
 /** A text that says something, or nothing. */
 export const words = (value: unknown): string | null => text(value) || null;
 
-export const number = (value: unknown): number | null =>
-  typeof value === "number" && Number.isFinite(value) ? value : null;
+/** A number to count with: one that is too large for that is about as large. */
+export function number(value: unknown): number | null {
+  const said = isBig(value) ? value.valueOf() : value;
+  return typeof said === "number" && Number.isFinite(said) ? said : null;
+}
 
 export const texts = (value: unknown): string[] => list(value).filter((one) => typeof one === "string");
 
 export const numbers = (value: unknown): number[] => list(value).filter((one) => typeof one === "number");
 
-/**
- * Parses JSON and keeps the digits of seeds. A seed has 64 bits and a number of JavaScript 53, so that a parsed seed
- * would repeat another run than the one it belongs to.
- *
- * A quote inside a JSON text is escaped, so a bare `"seed":` after a brace or a comma is always a key.
- */
-export function parse<T>(json: string): T {
-  return JSON.parse(json.replace(/([{,]\s*"seed"\s*:\s*)(\d{16,})(?=\s*[,}])/g, '$1"$2"')) as T;
-}
+/** Reads JSON of this form. A seed has 64 bits, and with other digits would repeat another run. */
+export const parse = <T>(json: string): T => readJsonText(json) as T;
 
-/** The digits of a seed, in either form. */
+/** The digits of a seed, as a number of any size or as a text. */
 export function digits(value: unknown): string | null {
-  if (typeof value === "string") return /^\d+$/.test(value) ? value : null;
-  return number(value) === null ? null : String(value);
+  const said = typeof value === "string" || typeof value === "number" || isBig(value) ? String(value) : "";
+  return /^\d+$/.test(said) ? said : null;
 }

@@ -1,5 +1,6 @@
 /** A step of a scenario and what it came to. */
 
+import { writeJson } from "../../../json/exact";
 import { type Check, readCheck } from "./check";
 import { list, number, object, text, words } from "./read";
 import { type Verdict, verdictOf } from "./verdict";
@@ -63,7 +64,7 @@ function readExecution(value: unknown): Execution {
     exitCode: number(execution.exitCode),
     stdout: text(execution.stdout),
     stderr: text(execution.stderr),
-    files: files.map(([path, file]) => [path, typeof file === "string" ? file : JSON.stringify(file)]),
+    files: files.map(([path, file]) => [path, typeof file === "string" ? file : writeJson(file)]),
     durationMs: number(execution.durationMs),
   };
 }

@@ -6,7 +6,7 @@ export function Crumbs({ way }: { way: [string, string | null][] }) {
     <nav aria-label="Where this is" className="crumbs">
       <ol>
         {way.map(([label, href]) => (
-          <li key={label}>
+          <li key={href ?? ""}>
             {href ? <Link href={href}>{label}</Link> : <span aria-current="page">{label}</span>}
           </li>
         ))}

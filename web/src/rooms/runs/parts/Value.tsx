@@ -1,3 +1,4 @@
+import { useMemo } from "react";
 import type { Json } from "../../../api/client";
 import { oneLine, pretty } from "../../../json/show";
 
@@ -6,7 +7,7 @@ const LONGEST = 20_000;
 
 /** A value: in one line where it fits, folded where it does not, cut where it would hold up the page. */
 export function Value({ value, label }: { value: Json | string; label: string }) {
-  const text = typeof value === "string" ? value : pretty(value);
+  const text = useMemo(() => (typeof value === "string" ? value : pretty(value)), [value]);
   if (text.length <= SHORT && !text.includes("\n")) return <code>{text}</code>;
   const rest = text.length - LONGEST;
   return (

@@ -1,13 +1,16 @@
-import { useEffect, useMemo, useRef } from "react";
+import { memo, useEffect, useMemo, useRef } from "react";
 import { Link } from "wouter";
+import type { Json } from "../../../api/client";
 import { oneLine, pretty } from "../../../json/show";
 import type { LedgerEvent } from "../../../ledger/event";
+import { Icon } from "../../../ui/Icon";
 import { Clock } from "../../../ui/time";
 import { caseHref, runHref, useAddress } from "../address";
 import { readResult } from "../data/result";
 import { lineOf } from "../data/transcript";
 import { Crumbs } from "../parts/Crumbs";
 import type { Report } from "./embedded";
+import { ledgerOf, saveAs } from "./ledger";
 
 const PAGE = 200;
 const LONGEST = 50_000;
@@ -26,12 +29,33 @@ export function SessionPage({ report, id }: { report: Report; id: string }) {
   return (
     <div className="stack">
       <Crumbs way={[...way, [`Session (${told?.session.part ?? "?"})`, null]]} />
-      <h1>{title}</h1>
+      <div className="page-head">
+        <h1>{title}</h1>
+        {told && told.events.length > 0 && <Ledger session={id} events={told.events} />}
+      </div>
       {told ? (
         <Events key={id} events={told.events} wanted={Number(params.get("e")) || null} session={id} />
       ) : (
         <p>The events of this session are not in this report.</p>
       )}
+    </div>
+  );
+}
+
+/** The session's ledger as a file, as far as it is in this report. */
+function Ledger({ session, events }: { session: string; events: LedgerEvent[] }) {
+  const isCut = useMemo(() => events.some((event) => event.truncated), [events]);
+  return (
+    <div className="row">
+      {isCut && <span className="soft">Large values were cut for this report.</span>}
+      <button
+        type="button"
+        className="button small"
+        onClick={() => saveAs(`${session}.jsonl`, ledgerOf(events))}
+      >
+        <Icon name="export" />
+        Ledger
+      </button>
     </div>
   );
 }
@@ -102,7 +126,7 @@ function Events({
   );
 }
 
-function EventLine({ event }: { event: LedgerEvent }) {
+const EventLine = memo(function EventLine({ event }: { event: LedgerEvent }) {
   const line = lineOf(event);
   const kind = event.body?.type ?? "event";
   const whole = pretty(event.body);
@@ -120,15 +144,11 @@ function EventLine({ event }: { event: LedgerEvent }) {
       )}
       <details className="value">
         <summary className="soft">
-          {line ? (
-            "As it was written"
-          ) : (
-            <code>{oneLine(JSON.parse(JSON.stringify(event.body ?? null)), 120)}</code>
-          )}
+          {line ? "As it was written" : <code>{oneLine((event.body ?? null) as unknown as Json)}</code>}
         </summary>
         <pre>{whole.slice(0, LONGEST)}</pre>
         {whole.length > LONGEST && <p>… and {(whole.length - LONGEST).toLocaleString()} more characters.</p>}
       </details>
     </div>
   );
-}
+});

@@ -1,0 +1,210 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Change, type Connection, Live } from "../../src/api/live";
+
+/** A stream that says what the test wants it to. */
+class Stream extends EventTarget {
+  static all: Stream[] = [];
+  onopen: (() => void) | null = null;
+  onerror: (() => void) | null = null;
+  closed = false;
+
+  constructor(readonly url: string) {
+    super();
+    Stream.all.push(this);
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+
+  say(name: string, data = ""): void {
+    this.dispatchEvent(new MessageEvent(name, { data }));
+  }
+}
+
+/** Channels of one browser: each hears the others at once. */
+class Channel {
+  static open = new Set<Channel>();
+  onmessage: ((event: { data: unknown }) => void) | null = null;
+
+  constructor() {
+    Channel.open.add(this);
+  }
+
+  postMessage(data: unknown): void {
+    for (const other of Channel.open) if (other !== this) other.onmessage?.({ data });
+  }
+
+  close(): void {
+    Channel.open.delete(this);
+  }
+}
+
+/** A lock that the first one has until it lets it go. */
+class Locks {
+  private last: Promise<unknown> = Promise.resolve();
+
+  request(_: string, { signal }: { signal: AbortSignal }, work: () => Promise<void>): Promise<void> {
+    const turn = this.last.then(() => (signal.aborted ? undefined : work()));
+    this.last = turn;
+    return turn;
+  }
+}
+
+const tabs: Live[] = [];
+
+function tab(): { live: Live; changes: Change[]; connections: Connection[] } {
+  const live = new Live();
+  const [changes, connections]: [Change[], Connection[]] = [[], []];
+  live.onChange((change) => changes.push(change));
+  live.onConnection(() => connections.push(live.connection()));
+  live.start();
+  tabs.push(live);
+  return { live, changes, connections };
+}
+
+const moment = () => vi.advanceTimersByTimeAsync(0);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal("EventSource", Stream);
+  vi.stubGlobal("BroadcastChannel", Channel);
+});
+afterEach(() => {
+  for (const live of tabs.splice(0)) live.stop();
+  Stream.all = [];
+  Channel.open.clear();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+describe("tabs that can share", () => {
+  beforeEach(() => vi.stubGlobal("navigator", { locks: new Locks() }));
+
+  it("have one stream, and all hear what it says", async () => {
+    const [first, second] = [tab(), tab()];
+    await moment();
+    expect(Stream.all).toHaveLength(1);
+    const [stream] = Stream.all;
+    stream?.onopen?.();
+    stream?.say("session", '{"session":"s"}');
+    stream?.say("everything");
+    for (const { live, changes } of [first, second]) {
+      expect(live.connection()).toBe("open");
+      expect(changes).toEqual(["everything", { session: "s" }, "everything"]);
+    }
+    stream?.onerror?.();
+    expect(second.live.connection()).toBe("lost");
+  });
+
+  it("go on when the one with the stream goes", async () => {
+    const [first, second] = [tab(), tab()];
+    await moment();
+    first.live.stop();
+    await moment();
+    expect(Stream.all.map((stream) => stream.closed)).toEqual([true, false]);
+    Stream.all[1]?.onopen?.();
+    expect(second.live.connection()).toBe("open");
+  });
+
+  it("tell a new one how it stands", async () => {
+    tab();
+    await moment();
+    Stream.all[0]?.onopen?.();
+    expect(tab().live.connection()).toBe("open");
+  });
+});
+
+describe.each([
+  ["no locks", () => vi.stubGlobal("navigator", {})],
+  [
+    "locks that are denied",
+    () =>
+      vi.stubGlobal("navigator", {
+        locks: { request: () => Promise.reject(new DOMException("denied", "SecurityError")) },
+      }),
+  ],
+  [
+    "locks that throw",
+    () =>
+      vi.stubGlobal("navigator", {
+        locks: {
+          request: () => {
+            throw new DOMException("denied", "SecurityError");
+          },
+        },
+      }),
+  ],
+  [
+    "no channel",
+    () => {
+      vi.stubGlobal("navigator", { locks: new Locks() });
+      vi.stubGlobal("BroadcastChannel", undefined);
+    },
+  ],
+  [
+    "a channel that is denied",
+    () => {
+      vi.stubGlobal("navigator", { locks: new Locks() });
+      vi.stubGlobal("BroadcastChannel", function denied() {
+        throw new DOMException("denied", "SecurityError");
+      });
+    },
+  ],
+])("tabs with %s", (_, without) => {
+  beforeEach(without);
+
+  it("have a stream each, and speak for themselves only", async () => {
+    const [first, second] = [tab(), tab()];
+    await moment();
+    expect(Stream.all).toHaveLength(2);
+    const [one, other] = Stream.all;
+    one?.onopen?.();
+    other?.onopen?.();
+    one?.onerror?.();
+    expect(first.live.connection()).toBe("lost");
+    expect(second.live.connection()).toBe("open");
+    expect(second.connections).toEqual(["open"]);
+    other?.say("session", '{"session":"s"}');
+    expect(first.changes).toEqual(["everything"]);
+    expect(second.changes).toEqual(["everything", { session: "s" }]);
+  });
+});
+
+describe("a stream", () => {
+  beforeEach(() => vi.stubGlobal("navigator", {}));
+
+  it("is opened again when it breaks, and what happened meanwhile is looked for", async () => {
+    const { live, changes } = tab();
+    for (let times = 1; times <= 5; times += 1) {
+      await vi.advanceTimersByTimeAsync(3000);
+      expect(Stream.all.filter((stream) => !stream.closed)).toHaveLength(1);
+      Stream.all.at(-1)?.onopen?.();
+      expect(live.connection()).toBe("open");
+      expect(changes).toHaveLength(times);
+      Stream.all.at(-1)?.onerror?.();
+      expect(live.connection()).toBe("lost");
+    }
+  });
+
+  it("leaves nothing behind when it is tried again and again", async () => {
+    const listened = vi.spyOn(AbortSignal.prototype, "addEventListener");
+    const left = vi.spyOn(AbortSignal.prototype, "removeEventListener");
+    tab();
+    for (let times = 0; times < 20; times += 1) {
+      Stream.all.at(-1)?.onerror?.();
+      await vi.advanceTimersByTimeAsync(3000);
+    }
+    expect(listened.mock.calls.length - left.mock.calls.length).toBeLessThanOrEqual(1);
+    vi.restoreAllMocks();
+  });
+
+  it("is closed with its tab and not opened again", async () => {
+    const { live } = tab();
+    await moment();
+    live.stop();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(Stream.all.map((stream) => stream.closed)).toEqual([true]);
+    expect(live.connection()).toBe("connecting");
+  });
+});
