@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rehearsal_core::Ids;
 
+use crate::output;
 use crate::place::make_folder;
 
 /// The variable that has the token, where no file is named.
@@ -46,6 +47,7 @@ pub(crate) fn kept_or_made(file: &Path) -> Result<Token, String> {
         Ok(text) => {
             let text = checked(&text, &place)
                 .map_err(|why| format!("{why}; remove the file and start again: a new token is made then"))?;
+            warn_of_readers(file);
             return Ok(Token { text, file: Some(file.to_owned()), is_new: false });
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -60,6 +62,21 @@ pub(crate) fn kept_or_made(file: &Path) -> Result<Token, String> {
         // Another server was started here at the same moment; its token counts.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => kept_or_made(file),
         Err(error) => Err(format!("cannot keep the token in {place}: {error}")),
+    }
+}
+
+/// A token that others on this machine can read is none.
+fn warn_of_readers(file: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(file).map(|about| about.permissions().mode());
+        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+            let place = file.display();
+            output::message(&format!(
+                "warning: others on this machine can read the token in {place}\n\nhint: chmod 600 {place}"
+            ));
+        }
     }
 }
 

@@ -94,6 +94,12 @@ fn try_run(args: &ServeArgs) -> Result<(), String> {
 }
 
 async fn serve(args: &ServeArgs) -> Result<(), String> {
+    if args.grpc_port.is_some_and(|grpc| grpc == args.port && grpc != 0) {
+        let port = args.port;
+        return Err(format!(
+            "--port and --grpc-port are both {port}; they must be two: one asks for the token, one does not"
+        ));
+    }
     let mut signals = Signals::new().map_err(|error| format!("cannot listen for signals: {error}"))?;
     let token = find_token(args)?;
     let store = args.place.open().await?;
@@ -143,7 +149,13 @@ fn find_token(args: &ServeArgs) -> Result<Token, String> {
             args.host
         ));
     }
-    token::kept_or_made(&place::token_file())
+    token::kept_or_made(&place::token_file()).map_err(|why| {
+        format!(
+            "{why}\n\nhint: the token is kept in the working folder; start the server in another one, or give it a token: \
+             --token-file FILE, or {}",
+            token::VARIABLE
+        )
+    })
 }
 
 fn announce(address: SocketAddr, grpc: Option<SocketAddr>, token: &Token, store: &str) {

@@ -39,9 +39,29 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Body<T>, Problem> {
     if !text.trim_start().starts_with('{') {
         return Err(Problem::invalid("invalid_body", "the body must be a JSON object"));
     }
-    let value = serde_json::from_str(text)
-        .map_err(|error| Problem::invalid("invalid_body", format!("the body cannot be used: {error}")))?;
+    let value = serde_json::from_str(text).map_err(|error| {
+        Problem::invalid("invalid_body", format!("the body cannot be used: {}", plain(&error.to_string())))
+    })?;
     Ok(Body(value))
+}
+
+/// What is wrong, without the names that things have in this program.
+fn plain(error: &str) -> String {
+    let mut words = Vec::new();
+    let mut rest = error.split(' ').peekable();
+    while let Some(word) = rest.next() {
+        if matches!(word, "struct" | "enum" | "variant") && rest.peek().is_some() {
+            let name = rest.next().unwrap_or_default();
+            words.push("an object");
+            // What stood behind the name goes on.
+            if let Some(end) = name.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':') {
+                words.push(&name[end..]);
+            }
+        } else {
+            words.push(word);
+        }
+    }
+    words.join(" ").replace("an object ,", "an object,")
 }
 
 /// A body of JSON that may be left out.
@@ -95,9 +115,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Query(value) = Query::from_request_parts(parts, state)
-            .await
-            .map_err(|error| Problem::invalid("invalid_parameters", error.body_text()))?;
+        let Query(value) = Query::from_request_parts(parts, state).await.map_err(|error| {
+            let why = error.body_text();
+            let why = why.strip_prefix("Failed to deserialize query string: ").unwrap_or(&why);
+            Problem::invalid("invalid_parameters", format!("the parameters cannot be used: {}", plain(why)))
+        })?;
         Ok(Self(value))
     }
 }
