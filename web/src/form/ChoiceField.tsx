@@ -1,34 +1,33 @@
 import type { FieldProps, RJSFSchema } from "@rjsf/utils";
 import { useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
+import { isBig } from "../json/exact";
 import { contextOf, idOf, inside, isHeld } from "./context";
 import { start, startItem } from "./initial";
-import { has, isObject, put, same, setAt } from "./paths";
+import { has, isNumber, isObject, put, same, setAt } from "./paths";
 import { MARK } from "./prepare";
 import { SchemaField } from "./rjsf";
 import { Problems } from "./templates";
 import type { Engine } from "./validator";
+import { looksRight } from "./words";
 
 const typeOf = (value: Json): string =>
-  value === null
-    ? "null"
-    : Array.isArray(value)
-      ? "array"
-      : typeof value === "number"
-        ? "number"
-        : typeof value;
+  value === null ? "null" : Array.isArray(value) ? "array" : isNumber(value) ? "number" : typeof value;
 
 const isType = (type: Json | undefined, value: Json): boolean =>
-  type === typeOf(value) || (type === "integer" && Number.isInteger(value));
+  type === typeOf(value) || (type === "integer" && (Number.isInteger(value) || isBig(value)));
 
 function fits(engine: Engine, option: JsonObject, value: Json): boolean {
   if (typeof option[MARK.type] === "string") return isType(option[MARK.type], value);
   return engine.fits(String(option[MARK.at] ?? ""), value);
 }
 
-/** How many fields of a value a choice knows. */
+/** How much of a value a choice knows: its fields, or its format. */
 function known(option: JsonObject, value: Json): number {
   const { properties } = option;
+  const looks = looksRight(option, value);
+  if (looks !== undefined) return looks ? 2 : 0;
+  if (typeof value === "string") return 1;
   if (!isObject(value) || !isObject(properties)) return 0;
   return Object.keys(value).filter((key) => has(properties, key)).length;
 }
@@ -108,6 +107,8 @@ export function ChoiceField(props: FieldProps) {
   };
   const option = options[selected];
   const label = schema.title ?? (name || "the value");
+  const nothing =
+    held && (schema as JsonObject)[MARK.nullable] === true ? "Null" : required ? "Choose…" : "Not set";
   const problems = errorSchema?.__errors;
   return (
     <div className="form-choice">
@@ -120,9 +121,9 @@ export function ChoiceField(props: FieldProps) {
         value={String(selected)}
         onChange={(event) => choose(Number(event.target.value))}
       >
-        <option value="-1">{required ? "Choose…" : "Not set"}</option>
+        <option value="-1">{nothing}</option>
         {options.map((one, index) => (
-          <option key={String(one[MARK.label])} value={String(index)}>
+          <option key={String(one[MARK.label]) + String(index)} value={String(index)}>
             {String(one[MARK.label] ?? `Choice ${index + 1}`)}
           </option>
         ))}
@@ -136,7 +137,7 @@ export function ChoiceField(props: FieldProps) {
           onChange={edit}
           required={required}
           schema={{ ...option, title: label } as RJSFSchema}
-          uiSchema={inside(held)}
+          uiSchema={inside(props.uiSchema, held)}
         />
       )}
     </div>

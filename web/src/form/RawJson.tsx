@@ -17,12 +17,16 @@ export interface RawJsonProps {
   disabled?: boolean;
   placeholder?: string | undefined;
   rows?: number;
+  /** Text that is not JSON yet outlives the page. Only for a field that is there whenever its value is. */
+  keeps?: boolean;
 }
 
 /** What was typed, and the value that stood there then. */
 interface Typed {
   text: string;
   for?: Json | undefined;
+  /** Nothing was left; what is made of that comes with the next value. */
+  open?: boolean;
 }
 
 const draftOf = (id: string): string => `json:${id}`;
@@ -32,32 +36,39 @@ export const isHalfTyped = (id: string): boolean => hasDraft(draftOf(id));
 
 /**
  * A value as text. The text stays as it was typed for as long as it says the value; text that is not JSON yet changes
- * nothing, a message says where it stops being JSON, and it is kept so that nothing loses it.
+ * nothing, and a message says where it stops being JSON.
  */
 export function RawJson(props: RawJsonProps) {
-  const { id, value, onChange, onProblem, describedBy, disabled = false } = props;
+  const { id, value, onChange, onProblem, describedBy, disabled = false, keeps = false } = props;
   const [typed, setTyped] = useState<Typed | null>(null);
-  const [half, keepHalf] = useDraft<Typed | null>(draftOf(id), null);
+  const [kept, keep] = useDraft<Typed | null>(draftOf(id), null);
+  const half = keeps ? kept : null;
+  // Others may put something in the place of nothing; until somebody leaves, nothing is what was typed.
   const says = (text: Typed | null) => text !== null && same(text.for, value);
+  if (typed?.open) setTyped({ text: typed.text, for: value });
+  else if (typed?.text.trim() === "" && !says(typed)) setTyped(null);
   const known = says(half) ? half : says(typed) ? typed : null;
   const shown = known?.text ?? (value === undefined ? "" : pretty(value));
   const read = readJson(shown);
   const problem = "problem" in read ? read.problem : null;
   const tell = useRef(onProblem);
   tell.current = onProblem;
+  // An item that moves has another id, under which its problem is known.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the id is in what is told
   useEffect(() => {
-    tell.current(problem);
+    const say = tell.current;
+    say(problem);
     return () => {
-      if (problem !== null) tell.current(null);
+      if (problem !== null) say(null);
     };
-  }, [problem]);
+  }, [problem, id]);
   const type = (text: string) => {
     const next = readJson(text);
     const valid = "value" in next;
     const now: Typed = { text, for: valid ? next.value : value };
-    setTyped(now);
-    if (!valid) keepHalf(now);
-    else if (half !== null) keepHalf(undefined);
+    setTyped(valid && next.value === undefined ? { text, open: true } : now);
+    if (!valid && keeps) keep(now);
+    else if (half !== null) keep(undefined);
     if (valid && !same(next.value, value)) onChange(next.value);
   };
   const described = [describedBy, problem === null ? undefined : `${id}-json`].filter(
@@ -80,6 +91,9 @@ export function RawJson(props: RawJsonProps) {
         autoComplete="off"
         value={shown}
         onChange={(event) => type(event.target.value)}
+        onBlur={() => {
+          if (shown.trim() === "" && value !== undefined) setTyped(null);
+        }}
       />
       <p id={`${id}-json`} className="form-problem" aria-live="polite" hidden={problem === null}>
         {problem}

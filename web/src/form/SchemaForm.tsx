@@ -8,6 +8,7 @@ import {
 } from "@rjsf/utils";
 import { useCallback, useMemo, useRef } from "react";
 import type { Json, JsonObject } from "../api/client";
+import { isBig } from "../json/exact";
 import { ChoiceField } from "./ChoiceField";
 import type { FormContext } from "./context";
 import { AnyField, BooleanField, NumberField, TextField } from "./controls";
@@ -72,7 +73,8 @@ function registryOf(engine: Engine, context: FormContext): Registry {
     getRootSchema: () => rootSchema,
     getValidator: () => rjsf,
     retrieveSchema: (schema: RJSFSchema, value?: unknown, alsoChoices?: boolean) =>
-      retrieveSchema(rjsf, schema, rootSchema, value, undefined, alsoChoices),
+      // It would take a big number for an object.
+      retrieveSchema(rjsf, schema, rootSchema, isBig(value) ? Number(value) : value, undefined, alsoChoices),
     isSelect: (schema: RJSFSchema) => Array.isArray(schema.enum),
     isMultiSelect: () => false,
     isFilesArray: () => false,
@@ -87,7 +89,8 @@ function registryOf(engine: Engine, context: FormContext): Registry {
     rootSchema,
     schemaUtils,
     formContext: context,
-    translateString: (text: string) => text,
+    // Asked for names of deprecated fields only, which say elsewhere that they are.
+    translateString: (text: string, names?: string[]) => names?.[0] ?? text,
     globalFormOptions: {
       idPrefix: context.prefix,
       idSeparator: ".",

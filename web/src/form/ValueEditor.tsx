@@ -1,5 +1,6 @@
 import { useState } from "react";
 import type { Json, JsonObject } from "../api/client";
+import { Guard } from "./Guard";
 import { fromPointer } from "./paths";
 import { MARK } from "./prepare";
 import { isHalfTyped, RawJson } from "./RawJson";
@@ -24,9 +25,13 @@ export function ValueEditor(props: ValueEditorProps) {
   const { schema, value, onChange, id, problems, disabled = false, label, onRawProblem } = props;
   const [raw, setRaw] = useState(() => isHalfTyped(`${id}-raw`));
   const [problem, setProblem] = useState<string | null>(null);
+  // Whatever is wrong with a form, its value can still be written.
+  const [failed, setFailed] = useState<JsonObject | null>(null);
+  const { drawn, unread } = engineOf(schema);
+  const broken = unread || failed === schema;
   // A schema that says nothing has no form.
-  const free = engineOf(schema).drawn[MARK.any] === true;
-  const asText = raw || free;
+  const free = drawn[MARK.any] === true;
+  const asText = raw || free || broken;
   const tell = (now: string | null) => {
     setProblem(now);
     onRawProblem?.(now);
@@ -51,13 +56,19 @@ export function ValueEditor(props: ValueEditorProps) {
         </span>
         {!free && (
           <fieldset className="form-views" aria-label={`View of ${label}`}>
-            {view("Form", !asText, () => setRaw(false))}
+            {view("Form", !asText, () => {
+              setRaw(false);
+              setFailed(null);
+            })}
             {view("Raw JSON", asText, () => setRaw(true))}
           </fieldset>
         )}
       </div>
       {asText ? (
         <>
+          {broken && (
+            <p className="form-hint">The form of this schema cannot be drawn. Write the value as JSON.</p>
+          )}
           {problems.length > 0 && (
             <ul id={`${id}-raw-problems`} className="form-problem">
               {problems.map(({ pointer, message }) => (
@@ -77,18 +88,21 @@ export function ValueEditor(props: ValueEditorProps) {
             invalid={problems.length > 0}
             disabled={disabled}
             rows={8}
+            keeps
           />
         </>
       ) : (
-        <SchemaForm
-          schema={schema}
-          value={value}
-          onChange={onChange}
-          id={id}
-          problems={problems}
-          disabled={disabled}
-          onRawProblem={tell}
-        />
+        <Guard onFail={() => setFailed(schema)}>
+          <SchemaForm
+            schema={schema}
+            value={value}
+            onChange={onChange}
+            id={id}
+            problems={problems}
+            disabled={disabled}
+            onRawProblem={tell}
+          />
+        </Guard>
       )}
     </fieldset>
   );

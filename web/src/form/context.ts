@@ -4,7 +4,7 @@ import type { Registry, UiSchema } from "@rjsf/utils";
 import type { Json, JsonObject } from "../api/client";
 import type { Path } from "./paths";
 import type { Engine } from "./validator";
-import { brief, limits } from "./words";
+import { brief, limits, looksRight } from "./words";
 
 export interface FormContext {
   engine: Engine;
@@ -23,13 +23,18 @@ const inId = (token: string | number): string =>
 export const idOf = (registry: Registry, path: Path): string =>
   [contextOf(registry).prefix, ...path.map(inId)].join(".");
 
-/** The name of the field stands above already. */
-export const BARE = { "ui:options": { bare: true } };
-/** The same, in a place that cannot be absent. */
+/** The name of the field stands above already, and it cannot be absent. */
 export const HELD = { "ui:options": { bare: true, held: true } };
 
-/** For the field inside a field, which is at the same place. */
-export const inside = (held: boolean) => (held ? HELD : BARE);
+/** Nobody chooses more often for one value; a choice that is one of its own choices would go on for ever. */
+const DEEPEST = 20;
+
+/** For the choice inside a choice, which is at the same place. */
+export function inside(uiSchema: UiSchema | undefined, held: boolean): UiSchema {
+  const depth = Number(uiSchema?.["ui:options"]?.depth ?? 0) + 1;
+  if (depth > DEEPEST) throw new Error("The schema is a choice of itself.");
+  return { "ui:options": { bare: true, held, depth } };
+}
 
 /** Items of lists and fields that somebody named: emptied, they are still there. */
 export const isHeld = (path: Path, uiSchema: UiSchema | undefined): boolean =>
@@ -38,12 +43,13 @@ export const isHeld = (path: Path, uiSchema: UiSchema | undefined): boolean =>
 export const isChoice = (schema: JsonObject): boolean =>
   Array.isArray(schema.anyOf) || Array.isArray(schema.oneOf);
 
-/** What is said under a field: its limits, and what holds when nothing is sent. */
+/** What is said under a field: its limits, whether it looks like them, and what holds when nothing is sent. */
 export function hintOf(schema: JsonObject, value: Json | undefined): string {
   // A list to choose from says it where nothing is chosen.
   const says = "default" in schema && value === undefined && !Array.isArray(schema.enum);
   const ghost = says ? `Default: ${brief(schema.default)}.` : "";
-  return [limits(schema), ghost].filter((part) => part !== "").join(" ");
+  const odd = looksRight(schema, value) === false ? "This does not look like one." : "";
+  return [limits(schema), odd, ghost].filter((part) => part !== "").join(" ");
 }
 
 /** The ids of everything that describes a control. */

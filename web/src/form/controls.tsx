@@ -3,11 +3,12 @@
 import type { FieldProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
-import { aria, contextOf, describedBy, idOf } from "./context";
-import { same, survives } from "./paths";
+import { whole } from "../json/exact";
+import { aria, contextOf, describedBy, idOf, isHeld } from "./context";
+import { isNumber, own, same } from "./paths";
 import { MARK } from "./prepare";
 import { RawJson } from "./RawJson";
-import { brief } from "./words";
+import { brief, looksRight } from "./words";
 
 /** Texts that may be this long, or are called long, get more room from the start. */
 const LONG = 200;
@@ -33,7 +34,8 @@ interface Control {
   change(value: Json | undefined): void;
   required: boolean;
   disabled: boolean;
-  inList: boolean;
+  /** It cannot be absent. */
+  held: boolean;
   attributes: ReturnType<typeof aria>;
 }
 
@@ -49,7 +51,7 @@ function control(props: FieldProps): Control {
     change: (value) => onChange(value, path),
     required,
     disabled: props.disabled === true || props.readonly === true,
-    inList: typeof path.at(-1) === "number",
+    held: isHeld(path, props.uiSchema),
     attributes: aria(id, node, formData as Json | undefined, required, rawErrors),
   };
 }
@@ -58,14 +60,14 @@ const ghost = (schema: JsonObject): string | undefined =>
   "default" in schema && schema.default !== null ? brief(schema.default) : undefined;
 
 export function TextField(props: FieldProps) {
-  const { id, schema, value, change, disabled, inList, attributes } = control(props);
+  const { id, schema, value, change, disabled, held, attributes } = control(props);
   if (Array.isArray(schema.enum)) return <SelectField {...props} />;
   const shown = typeof value === "string" ? value : "";
-  const type = (text: string) => change(text === "" && !inList ? undefined : text);
+  const type = (text: string) => change(text === "" && !held ? undefined : text);
   const format = String(schema.format ?? "");
-  const line = ONE_LINE[format];
+  const line = own(ONE_LINE, format);
   // A date that no calendar has cannot be shown by a calendar, and must not look like nothing.
-  const odd = line?.type === "date" && shown !== "" && !/^\d{4}-\d\d-\d\d$/.test(shown);
+  const odd = line?.type === "date" && looksRight(schema, shown) === false;
   if (line && !shown.includes("\n")) {
     return (
       <input
@@ -108,7 +110,7 @@ export function numberOf(text: string): Json | undefined {
   if (!COMPLETE.test(trimmed)) return text;
   const number = Number(trimmed);
   if (!Number.isFinite(number)) return text;
-  return /^-?\d+$/.test(trimmed) && !survives(trimmed) ? text : number;
+  return /^-?\d+$/.test(trimmed) ? whole(trimmed) : number;
 }
 
 export function NumberField(props: FieldProps) {
@@ -116,9 +118,9 @@ export function NumberField(props: FieldProps) {
   const [typed, setTyped] = useState("");
   if (Array.isArray(schema.enum)) return <SelectField {...props} />;
   // "1." and "1" are the same number: what was typed stays while it says the value.
-  const current = typeof value === "number" || typeof value === "string" ? value : undefined;
+  const current = isNumber(value) || typeof value === "string" ? value : undefined;
   const shown =
-    typed !== "" && numberOf(typed) === current ? typed : current === undefined ? "" : String(current);
+    typed !== "" && same(numberOf(typed), current) ? typed : current === undefined ? "" : String(current);
   return (
     <input
       id={id}
@@ -161,14 +163,20 @@ export function BooleanField(props: FieldProps) {
 }
 
 export function SelectField(props: FieldProps) {
-  const { id, schema, value, change, required, disabled, inList, attributes } = control(props);
+  const { id, schema, value, change, required, disabled, held, attributes } = control(props);
   const values = (schema.enum ?? []) as Json[];
   const names = (schema[MARK.names] ?? []) as Json[];
   const at = values.findIndex((one) => same(one, value));
-  // In a list `null` stands for what nobody chose yet.
-  const unknown = at < 0 && value !== undefined && !(inList && value === null);
+  // What cannot be absent is `null` as long as nobody chose.
+  const unknown = at < 0 && value !== undefined && !(held && value === null);
   const nothing =
-    "default" in schema ? `Not set (default: ${brief(schema.default)})` : required ? "Choose…" : "Not set";
+    held && schema[MARK.nullable] === true
+      ? "null"
+      : "default" in schema
+        ? `Not set (default: ${brief(schema.default)})`
+        : required
+          ? "Choose…"
+          : "Not set";
   return (
     <select
       id={id}

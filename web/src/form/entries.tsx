@@ -8,6 +8,7 @@ import { contextOf, HELD, idOf } from "./context";
 import { startItem } from "./initial";
 import { has, put } from "./paths";
 import { SchemaField } from "./rjsf";
+import { CONTROLS } from "./templates";
 
 export function place(props: FieldProps, token: string | number): FieldPathId {
   const path = [...(props.childFieldPathId ?? props.fieldPathId).path, token];
@@ -21,8 +22,8 @@ export function shared(props: FieldProps) {
 }
 
 /** A field that the schema does not name: it can be called something else, and taken away. */
-export function Entry(props: FieldProps) {
-  const { name, formData, onChange, registry, errorSchema, disabled } = props;
+export function Entry(props: FieldProps & { onRename(from: string, to: string): void }) {
+  const { name, formData, onChange, onRename, registry, errorSchema, disabled } = props;
   const value = formData as JsonObject;
   const at = place(props, name);
   const parent = (props.childFieldPathId ?? props.fieldPathId).path;
@@ -35,6 +36,7 @@ export function Entry(props: FieldProps) {
     const renamed: JsonObject = {};
     for (const key of Object.keys(value)) put(renamed, key === name ? typed : key, value[key]);
     setNote("");
+    onRename(name, typed);
     onChange(renamed, parent);
   };
   const without: JsonObject = {};
@@ -102,16 +104,18 @@ export function Entry(props: FieldProps) {
   );
 }
 
-export function NewEntry(props: FieldProps) {
+export function NewEntry(props: FieldProps & { named: Set<string> }) {
   const { formData, onChange, registry, schema, disabled } = props;
   const value = formData as JsonObject;
   const id = `${idOf(registry, (props.childFieldPathId ?? props.fieldPathId).path)}-new`;
   const [name, setName] = useState("");
-  const taken = has(value, name);
+  const taken = has(value, name) || props.named.has(name);
   // Whoever adds a field goes on with its value.
   const added = useRef<string | null>(null);
   useEffect(() => {
-    if (added.current !== null) document.getElementById(added.current)?.focus();
+    if (added.current === null) return;
+    const entry = document.getElementById(`${added.current}-key`)?.closest(".form-entry");
+    entry?.querySelector(".form-inside")?.querySelector<HTMLElement>(CONTROLS)?.focus();
     added.current = null;
   });
   const add = () => {

@@ -1,7 +1,7 @@
 /** What a form holds before anybody touched it. */
 
 import type { Json, JsonObject } from "../api/client";
-import { fromPointer, getAt, has, isObject, put } from "./paths";
+import { fromRef, getAt, has, isObject, put } from "./paths";
 import { MARK } from "./prepare";
 import { engineOf } from "./validator";
 
@@ -66,7 +66,7 @@ function resolve(
     const ref = String($ref);
     if (refs.includes(ref)) return { node, refs: null };
     refs = [...refs, ref];
-    const target = getAt(root, fromPointer(decodeURIComponent(ref.replace(/^#/, ""))));
+    const target = getAt(root, fromRef(ref)[0] ?? []);
     if (!isObject(target)) return { node: around, refs };
     node = { ...target, ...around };
   }

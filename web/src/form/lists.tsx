@@ -5,7 +5,16 @@ import { useEffect, useRef } from "react";
 import { Icon } from "../ui/Icon";
 import { CONTROLS } from "./templates";
 
-export function ArrayFieldTemplate(props: ArrayFieldTemplateProps) {
+type ListProps = Pick<
+  ArrayFieldTemplateProps,
+  "items" | "canAdd" | "onAddClick" | "title" | "disabled" | "readonly" | "schema"
+>;
+type ItemProps = Pick<
+  ArrayFieldItemTemplateProps,
+  "children" | "buttonsProps" | "index" | "disabled" | "readonly"
+>;
+
+export function ArrayFieldTemplate(props: ListProps) {
   const { items, canAdd, onAddClick, title, disabled, readonly, schema } = props;
   const list = useRef<HTMLDivElement>(null);
   const added = useRef(false);
@@ -38,13 +47,7 @@ export function ArrayFieldTemplate(props: ArrayFieldTemplateProps) {
   );
 }
 
-export function ArrayFieldItemTemplate({
-  children,
-  buttonsProps,
-  index,
-  disabled,
-  readonly,
-}: ArrayFieldItemTemplateProps) {
+export function ArrayFieldItemTemplate({ children, buttonsProps, index, disabled, readonly }: ItemProps) {
   const { hasMoveUp, hasMoveDown, hasRemove, onMoveUpItem, onMoveDownItem, onRemoveItem } = buttonsProps;
   const up = useRef<HTMLButtonElement>(null);
   const down = useRef<HTMLButtonElement>(null);

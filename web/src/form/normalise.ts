@@ -4,22 +4,12 @@
  */
 
 import type { Json, JsonObject } from "../api/client";
-import { fromPointer, getAt, isObject, put } from "./paths";
+import { whole } from "../json/exact";
+import { LISTS, MAPS, mapInside, ONE, type Schema, SNAKE } from "./keywords";
+import { isNumber, isObject, own, put } from "./paths";
+import { linked } from "./refs";
 
-const ONE = [
-  "items",
-  "additionalItems",
-  "contains",
-  "additionalProperties",
-  "propertyNames",
-  "not",
-  "if",
-  "then",
-  "else",
-];
-const LISTS = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-const MAPS = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
-const PLAIN = ["default", "const", "enum", "required", "type", "dependentRequired"];
+const TEXTS = ["$ref", "title", "description", "format", "pattern"];
 const NUMBERS = [
   "minLength",
   "maxLength",
@@ -30,58 +20,13 @@ const NUMBERS = [
   "minimum",
   "maximum",
 ];
-const SNAKE: Record<string, string> = {
-  any_of: "anyOf",
-  one_of: "oneOf",
-  all_of: "allOf",
-  prefix_items: "prefixItems",
-  additional_properties: "additionalProperties",
-  min_items: "minItems",
-  max_items: "maxItems",
-  min_length: "minLength",
-  max_length: "maxLength",
-  min_properties: "minProperties",
-  max_properties: "maxProperties",
-  property_ordering: "propertyOrdering",
-  defs: "$defs",
-  ref: "$ref",
-};
+const FLAGS = ["exclusiveMinimum", "exclusiveMaximum"];
+const LIMITS = [...NUMBERS, ...FLAGS, "multipleOf"];
 const TYPES = new Set(["string", "integer", "number", "boolean", "object", "array", "null"]);
-
-export type Schema = JsonObject | boolean;
-
-/** Calls `change` for every schema directly inside a schema, wherever JSON Schema allows one. */
-export function mapInside(schema: JsonObject, change: (inner: Schema, at: string) => Schema): JsonObject {
-  const result: JsonObject = {};
-  for (const [key, value] of Object.entries(schema)) {
-    const isSchema = isObject(value) || typeof value === "boolean";
-    if (LISTS.includes(key) && Array.isArray(value)) {
-      put(
-        result,
-        key,
-        value.map((inner, index) => change(asSchema(inner), `/${key}/${index}`)),
-      );
-    } else if (ONE.includes(key) && isSchema) {
-      put(result, key, change(value as Schema, `/${key}`));
-    } else if (MAPS.includes(key) && isObject(value)) {
-      const map: JsonObject = {};
-      for (const [name, inner] of Object.entries(value)) {
-        const token = name.replaceAll("~", "~0").replaceAll("/", "~1");
-        // `dependencies` may list names instead of giving a schema.
-        put(map, name, Array.isArray(inner) ? inner : change(asSchema(inner), `/${key}/${token}`));
-      }
-      put(result, key, map);
-    } else put(result, key, value);
-  }
-  return result;
-}
-
-const asSchema = (value: Json | undefined): Schema =>
-  isObject(value) || typeof value === "boolean" ? value : {};
 
 export function normalise(schema: Schema): Schema {
   const result = walk(schema);
-  return isObject(result) ? withoutDeadEnds(result, result) : result;
+  return isObject(result) && isObject(schema) ? linked(result, schema, walk) : result;
 }
 
 function walk(schema: Schema): Schema {
@@ -89,39 +34,11 @@ function walk(schema: Schema): Schema {
   return nullable(mapInside(plain(schema), walk));
 }
 
-/** References that lead nowhere, or only to each other, allow anything: the server has the last word. */
-function withoutDeadEnds(schema: JsonObject, root: JsonObject): JsonObject {
-  const result = mapInside(schema, (inner) => (isObject(inner) ? withoutDeadEnds(inner, root) : inner));
-  if (typeof result.$ref === "string" && !leads(result.$ref, root)) delete result.$ref;
-  return result;
-}
-
-function leads(ref: string, root: JsonObject): boolean {
-  const seen = new Set<string>();
-  let at: string = ref;
-  while (!seen.has(at)) {
-    seen.add(at);
-    if (at !== "#" && !at.startsWith("#/")) return false;
-    let pointer = at.slice(1);
-    try {
-      pointer = decodeURIComponent(pointer);
-    } catch {
-      // A percent sign that stands for itself.
-    }
-    const target = getAt(root, fromPointer(pointer));
-    if (typeof target === "boolean") return true;
-    if (!isObject(target)) return false;
-    if (typeof target.$ref !== "string") return true;
-    at = target.$ref;
-  }
-  return false;
-}
-
 /** One level: names, types and limits; keywords that hold things other than schemas are left out. */
 function plain(schema: JsonObject): JsonObject {
   const result: JsonObject = {};
   for (const [given, value] of Object.entries(schema)) {
-    const known = SNAKE[given];
+    const known = own(SNAKE, given);
     const key = known !== undefined && !(known in schema) ? known : given;
     // Nothing here is fetched, so nothing needs an address; a word elsewhere may look like one.
     if (key === "$schema" || key === "$id" || key === "id") continue;
@@ -130,14 +47,16 @@ function plain(schema: JsonObject): JsonObject {
       const type = typeName(value);
       if (type !== undefined) result.type = type;
     } else if (NUMBERS.includes(key) && typeof value === "string" && value.trim() !== "") {
-      if (Number.isFinite(Number(value))) result[key] = Number(value);
+      const digits = /^-?\d+$/.test(value.trim());
+      if (Number.isFinite(Number(value))) result[key] = digits ? whole(value.trim()) : Number(value);
     } else if (key === "pattern" || key === "format") {
       // A pattern in another language's dialect is the server's to check.
       if (typeof value === "string" && (key === "format" || compiles(value))) result[key] = value;
     } else if (key === "patternProperties" && isObject(value)) {
       result[key] = Object.fromEntries(Object.entries(value).filter(([pattern]) => compiles(pattern)));
-    } else if (typeof value !== "object" || isKeyword(key)) put(result, key, value);
-    else if (key === "propertyOrdering" && Array.isArray(value)) result[key] = value;
+    } else if (key === "required" && Array.isArray(value)) {
+      result[key] = value.filter((name) => typeof name === "string");
+    } else if (holds(key, value)) put(result, key, value);
   }
   flagsToLimits(result);
   order(result);
@@ -145,7 +64,17 @@ function plain(schema: JsonObject): JsonObject {
   return result;
 }
 
-const isKeyword = (key: string): boolean => [...ONE, ...LISTS, ...MAPS, ...PLAIN].includes(key);
+/** Whether a keyword holds what it must; what it holds otherwise means nothing. */
+function holds(key: string, value: Json): boolean {
+  if (key === "default" || key === "const") return true;
+  if (key === "enum" || key === "propertyOrdering") return Array.isArray(value) && value.length > 0;
+  if (TEXTS.includes(key)) return typeof value === "string";
+  if (LIMITS.includes(key)) return isNumber(value) || (FLAGS.includes(key) && typeof value === "boolean");
+  if (LISTS.includes(key) && Array.isArray(value)) return value.length > 0 || key === "items";
+  if (ONE.includes(key)) return isObject(value) || typeof value === "boolean";
+  if (MAPS.includes(key) || key === "dependentRequired") return isObject(value);
+  return typeof value !== "object" && !LISTS.includes(key) && key !== "required";
+}
 
 function typeName(value: Json | undefined): Json | undefined {
   const names = (Array.isArray(value) ? value : [value])
@@ -174,7 +103,7 @@ function flagsToLimits(schema: JsonObject): void {
     if (typeof is !== "boolean") continue;
     delete schema[flag];
     const at = schema[limit];
-    if (is && typeof at === "number") {
+    if (is && at !== undefined) {
       schema[flag] = at;
       delete schema[limit];
     }
@@ -221,10 +150,11 @@ function nullable(schema: JsonObject): JsonObject {
   if (Array.isArray(rest.enum) && !rest.enum.includes(null)) rest.enum = [...rest.enum, null];
   if (typeof rest.type === "string") return { ...rest, type: [rest.type, "null"] };
   if (Array.isArray(rest.type)) return { ...rest, type: [...new Set([...rest.type, "null"])] };
-  if (Array.isArray(rest.anyOf)) return { ...rest, anyOf: [...rest.anyOf, { type: "null" }] };
-  if (typeof rest.$ref === "string") {
-    const { $ref, ...around } = rest;
-    return { ...around, anyOf: [{ $ref }, { type: "null" }] };
+  for (const key of ["anyOf", "oneOf"])
+    if (Array.isArray(rest[key])) return { ...rest, [key]: [...(rest[key] as Json[]), { type: "null" }] };
+  for (const key of ["$ref", "allOf"]) {
+    const { [key]: is, ...around } = rest;
+    if (is !== undefined) return { ...around, anyOf: [{ [key]: is }, { type: "null" }] };
   }
   return rest;
 }

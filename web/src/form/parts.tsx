@@ -2,21 +2,40 @@
 
 import {
   ADDITIONAL_PROPERTY_FLAG,
+  type ArrayFieldItemTemplateProps,
   type ErrorSchema,
   type FieldProps,
   RJSF_REF_CYCLE_KEY,
   type RJSFSchema,
 } from "@rjsf/utils";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
 import { contextOf } from "./context";
 import { Entry, NewEntry, place, shared } from "./entries";
-import { start } from "./initial";
-import { has, isObject } from "./paths";
+import { start, startItem } from "./initial";
+import { ArrayFieldItemTemplate, ArrayFieldTemplate } from "./lists";
+import { has, isObject, setAt } from "./paths";
 import { MARK } from "./prepare";
 import { ListField, SchemaField } from "./rjsf";
 import { useFocusInside } from "./templates";
+
+/** Keys of fields that stay with them when they are called something else, and go when they go. */
+function useKeys(names: string[]) {
+  const keys = useRef(new Map<string, number>());
+  const next = useRef(0);
+  const there = new Set(names);
+  for (const name of keys.current.keys()) if (!there.has(name)) keys.current.delete(name);
+  for (const name of names) if (!keys.current.has(name)) keys.current.set(name, next.current++);
+  return {
+    keyOf: (name: string) => keys.current.get(name),
+    rename: (from: string, to: string) => {
+      const key = keys.current.get(from);
+      keys.current.delete(from);
+      if (key !== undefined) keys.current.set(to, key);
+    },
+  };
+}
 
 export function ObjectField(props: FieldProps) {
   const { schema, formData, errorSchema } = props;
@@ -26,13 +45,16 @@ export function ObjectField(props: FieldProps) {
   );
   const named = new Set(properties.map(([name]) => name));
   const others = Object.keys(value).filter((name) => !named.has(name));
+  const { keyOf, rename } = useKeys(others);
   const required = schema.required ?? [];
   // A problem with a field that is not drawn is said here, so that it is said at all.
   const elsewhere = Object.entries(errorSchema ?? {}).filter(
     ([name]) => name !== "__errors" && !named.has(name) && !others.includes(name),
   );
   const { additionalProperties: more } = schema as JsonObject;
-  const open = isObject(more) || more === true || (properties.length === 0 && more !== false);
+  const patterns = Object.keys(schema.patternProperties ?? {}).length > 0;
+  const open =
+    isObject(more) || more === true || patterns || (schema.properties === undefined && more !== false);
   const extra = isObject(more) ? more : { [MARK.any]: true };
   return (
     <div className="form-parts">
@@ -61,12 +83,20 @@ export function ObjectField(props: FieldProps) {
           fieldPathId={place(props, name)}
         />
       ))}
-      {others.map((name, index) => (
-        // By its place: a field that is called something else is the same field, and keeps the focus.
-        // biome-ignore lint/suspicious/noArrayIndexKey: the name is what changes
-        <Entry key={index} {...props} name={name} schema={extra as RJSFSchema} formData={value} />
+      {others.map((name) => (
+        <Entry
+          {...props}
+          key={keyOf(name)}
+          name={name}
+          schema={extra as RJSFSchema}
+          formData={value}
+          onRename={rename}
+        />
       ))}
-      {open && <NewEntry {...props} schema={extra as RJSFSchema} formData={value} />}
+      {!open && properties.length === 0 && others.length === 0 && (
+        <p className="form-hint">There is nothing to fill in.</p>
+      )}
+      {open && <NewEntry {...props} schema={extra as RJSFSchema} formData={value} named={named} />}
     </div>
   );
 }
@@ -78,35 +108,59 @@ export function ArrayField(props: FieldProps) {
 }
 
 function TupleField(props: FieldProps) {
-  const { schema, formData, errorSchema } = props;
+  const { schema, formData, errorSchema, name, disabled, onChange, registry } = props;
   const value: Json[] = Array.isArray(formData) ? formData : [];
   const places = schema.items as RJSFSchema[];
-  const beyond = value
-    .slice(places.length)
-    .map(() => (isObject(schema.additionalItems) ? schema.additionalItems : { [MARK.any]: true }));
+  const { additionalItems: more } = schema as JsonObject;
+  const { path } = props.childFieldPathId ?? props.fieldPathId;
+  // Whoever follows one that was removed is not that one.
+  const [removed, setRemoved] = useState(0);
+  const count = Math.max(places.length, value.length);
+  const remove = (index: number) => {
+    setRemoved(removed + 1);
+    onChange(value.toSpliced(index, 1), path);
+  };
+  const items = Array.from({ length: count }, (_, index) => {
+    const at = place(props, index);
+    const isMore = index >= places.length;
+    const buttons = {
+      hasMoveUp: false,
+      hasMoveDown: false,
+      hasRemove: isMore,
+      onRemoveItem: () => remove(index),
+    } as unknown as ArrayFieldItemTemplateProps["buttonsProps"];
+    return (
+      <ArrayFieldItemTemplate
+        key={isMore ? `${at.$id} ${removed}` : at.$id}
+        index={index}
+        disabled={disabled}
+        buttonsProps={buttons}
+      >
+        <SchemaField
+          {...shared(props)}
+          name={String(index)}
+          required
+          schema={places[index] ?? ((isObject(more) ? more : { [MARK.any]: true }) as RJSFSchema)}
+          formData={value[index]}
+          errorSchema={errorSchema ? (errorSchema as Record<number, ErrorSchema>)[index] : undefined}
+          fieldPathId={at}
+        />
+      </ArrayFieldItemTemplate>
+    );
+  });
+  const add = () => {
+    const item = startItem(more as JsonObject, contextOf(registry).engine.drawn);
+    onChange(setAt(value, [count], item), path);
+  };
   return (
-    <div className="form-list">
-      <ol>
-        {[...places, ...(beyond as RJSFSchema[])].map((item, index) => {
-          const at = place(props, index);
-          return (
-            <li key={at.$id}>
-              <div className="form-item">
-                <SchemaField
-                  {...shared(props)}
-                  name={String(index)}
-                  required
-                  schema={item}
-                  formData={value[index]}
-                  errorSchema={errorSchema ? (errorSchema as Record<number, ErrorSchema>)[index] : undefined}
-                  fieldPathId={at}
-                />
-              </div>
-            </li>
-          );
-        })}
-      </ol>
-    </div>
+    <ArrayFieldTemplate
+      items={items}
+      canAdd={isObject(more) && count < Number(schema.maxItems ?? Number.POSITIVE_INFINITY)}
+      onAddClick={add}
+      title={schema.title ?? name}
+      disabled={disabled}
+      schema={isObject(more) ? schema : {}}
+    />
   );
 }
 

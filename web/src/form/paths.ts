@@ -1,20 +1,41 @@
 /** Places in a value, and values with one place changed. */
 
 import type { Json, JsonObject } from "../api/client";
+import { isBig } from "../json/exact";
 
 export type Path = readonly (string | number)[];
 
 export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isBig(value);
+
+export const isNumber = (value: unknown): boolean => typeof value === "number" || isBig(value);
 
 /** A key of its own: `"toString" in {}` is true, and not what anybody asks here. */
 export const has = (object: object, key: string): boolean => Object.hasOwn(object, key);
+
+/** What a table holds under a key. */
+export const own = <T>(table: Record<string, T>, key: string): T | undefined =>
+  has(table, key) ? table[key] : undefined;
 
 export const escapeToken = (token: string): string => token.replaceAll("~", "~0").replaceAll("/", "~1");
 export const unescapeToken = (token: string): string => token.replaceAll("~1", "/").replaceAll("~0", "~");
 
 export const fromPointer = (pointer: string): string[] =>
   pointer === "" ? [] : pointer.slice(1).split("/").map(unescapeToken);
+
+/** What a reference may mean: its pointer decoded, or as it stands, because a percent sign may stand for itself. */
+export function fromRef(ref: string): string[][] {
+  const plain = ref.replace(/^#/, "");
+  try {
+    return [fromPointer(decodeURIComponent(plain)), fromPointer(plain)];
+  } catch {
+    return [fromPointer(plain)];
+  }
+}
+
+/** A reference that everybody reads alike. */
+export const toRef = (path: string[]): string =>
+  `#${path.map((token) => `/${encodeURI(escapeToken(token)).replaceAll("#", "%23")}`).join("")}`;
 
 /** What is at a place; nothing where there is no such place. */
 export function getAt(value: unknown, path: Path): unknown {
@@ -61,6 +82,8 @@ export function setAt(value: Json | undefined, path: Path, to: Json | undefined)
 /** The same JSON, whatever the order of keys. */
 export function same(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
+  // Written alike, they are the same number.
+  if (isBig(a) || isBig(b)) return isNumber(a) && isNumber(b) && String(a) === String(b);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => same(item, b[index]));
   }
@@ -70,9 +93,3 @@ export function same(a: unknown, b: unknown): boolean {
   }
   return false;
 }
-
-/** Whether a whole number stays what it is when it is read and written again: beyond 2^53 most do not. */
-export const survives = (digits: string): boolean => {
-  const read = Number(digits);
-  return Number.isSafeInteger(read) || String(read) === digits;
-};

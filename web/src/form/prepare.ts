@@ -4,8 +4,9 @@
  */
 
 import type { Json, JsonObject } from "../api/client";
-import { mapInside, type Schema } from "./normalise";
-import { has, isObject, put, same } from "./paths";
+import { writeJson } from "../json/exact";
+import { mapInside, type Schema } from "./keywords";
+import { fromRef, has, isObject, put, same } from "./paths";
 
 /** Marks on nodes of a prepared schema. */
 export const MARK = {
@@ -43,10 +44,17 @@ const CONDITIONS = ["/if", "/not", "/propertyNames", "/contains"];
 export function prepare(schema: Schema, at = ""): JsonObject {
   if (typeof schema === "boolean") return { [MARK.any]: true, [MARK.at]: at };
   const inside = mapInside(schema, (inner, key) =>
-    CONDITIONS.includes(key) ? inner : prepare(inner, at + key),
+    CONDITIONS.includes(key) || closes(schema, inner, key) ? inner : prepare(inner, at + key),
   );
   return { ...node(inside, schema), [MARK.at]: at };
 }
+
+/** Nothing more may be there. */
+const closes = (schema: JsonObject, inner: Schema, key: string): boolean =>
+  inner === false &&
+  (key === "/additionalProperties" ||
+    key === "/additionalItems" ||
+    (key === "/items" && "prefixItems" in schema));
 
 function node(schema: JsonObject, original: JsonObject): JsonObject {
   if ("const" in schema) return fixed({ ...schema, enum: [schema.const ?? null] });
@@ -158,11 +166,9 @@ function name(options: JsonObject[]): JsonObject[] {
 function labelOf(option: JsonObject): string {
   const title = option[MARK.label] ?? option.title;
   if (typeof title === "string" && title !== "") return title;
-  if (typeof option.$ref === "string") return decodeURIComponent(option.$ref.split("/").at(-1) ?? "Object");
+  if (typeof option.$ref === "string") return fromRef(option.$ref)[0]?.at(-1) ?? "Object";
   if (Array.isArray(option.enum)) {
-    return option.enum
-      .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
-      .join(" or ");
+    return option.enum.map((value) => (typeof value === "string" ? value : writeJson(value))).join(" or ");
   }
   if (isObject(option.properties)) {
     const tags = Object.values(option.properties)

@@ -4,9 +4,9 @@ import type { FieldTemplateProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
-import { contextOf, hintOf, idOf, isChoice } from "./context";
+import { contextOf, hintOf, idOf, isChoice, isHeld } from "./context";
 import { start, startItem } from "./initial";
-import { same } from "./paths";
+import { isNumber, isObject, same } from "./paths";
 import { MARK } from "./prepare";
 import { brief } from "./words";
 
@@ -88,13 +88,13 @@ function kindOf(schema: JsonObject): Kind {
 
 /** Whether a value is of the kind that the field shows; numbers being typed are texts for a while. */
 function shows(kind: Kind, schema: JsonObject, value: Json): boolean {
-  if (kind === "object") return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (kind === "object") return isObject(value);
   if (kind === "list") return Array.isArray(value);
   if (kind === "check") return typeof value === "boolean";
   if (kind === "choice" || Array.isArray(schema.enum)) return true;
   if (schema.type === "string") return typeof value === "string";
   if (schema.type === "number" || schema.type === "integer")
-    return typeof value === "number" || typeof value === "string";
+    return isNumber(value) || typeof value === "string";
   return true;
 }
 
@@ -132,7 +132,8 @@ export function FieldTemplate(props: FieldTemplateProps) {
   const label = inList ? `${schema.title ?? "Item"} ${last + 1}` : props.label || "Value";
   const { element, afterwards } = useFocusInside<HTMLDivElement>();
   const change = (to: Json | undefined) => afterwards(() => onChange(to, path));
-  const empty: Json | undefined = inList ? startItem(schema, drawn) : undefined;
+  const held = isHeld(path, uiSchema);
+  const empty: Json | undefined = held ? startItem(schema, drawn) : undefined;
 
   // Text that was taken away again is absent; whoever meant an empty text can say so.
   const before = useRef(value);
@@ -143,17 +144,21 @@ export function FieldTemplate(props: FieldTemplateProps) {
   const cleared = touched && value === undefined && !inList;
 
   const hasNull = schema[MARK.nullable] === true;
-  const isNull = value === null && (hasNull || kind !== "control") && !(inList && !hasNull);
+  // Where nothing can be absent, null is what an empty control says, unless something else is.
+  const blank = held && value === null && (!hasNull || empty === null);
+  const isNull = value === null && !blank && (hasNull || kind !== "control");
   const misfit = value !== undefined && value !== null && !shows(kind, schema, value);
   // Parts of something that is not there are not shown either: a schema may contain itself.
-  const absent = kind === "object" && value === undefined && !required && !isRoot && !bare;
+  const parts = kind === "object" ? !required || inList : kind === "list" && inList;
+  const absent = parts && value === undefined && !isRoot && !bare;
 
   const actions: { label: string; to: Json | undefined }[] = [];
   if (hasNull && value === undefined && !bare) actions.push({ label: "Set to null", to: null });
-  if (hasNull && value !== undefined && value !== null && inList)
+  if (hasNull && value !== undefined && value !== null && held && kind !== "choice")
     actions.push({ label: "Set to null", to: null });
   if (kind === "control" && cleared) actions.push({ label: "Send empty text", to: "" });
-  if (isNull || misfit) actions.push({ label: "Clear", to: empty });
+  if (isNull && held) actions.push({ label: "Enter a value", to: empty });
+  else if (isNull || misfit) actions.push({ label: "Clear", to: empty });
   else if (!inList && !bare && !isRoot) {
     const removable = kind === "object" || kind === "list" || kind === "choice";
     if (removable && value !== undefined && !required) actions.push({ label: "Clear", to: undefined });
@@ -180,7 +185,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     <button
       type="button"
       className="button small"
-      onClick={change(start(schema, drawn, true) ?? {})}
+      onClick={change(kind === "list" ? [] : (start(schema, drawn, true) ?? {}))}
       disabled={disabled}
     >
       <Icon name="plus" />
@@ -205,7 +210,8 @@ export function FieldTemplate(props: FieldTemplateProps) {
     </>
   );
   const problems = kind === "choice" && !isNull ? null : <Problems id={id} problems={rawErrors} />;
-  const state = inList ? "" : stateOf(kind, value);
+  const unsaid = blank && hasNull && (schema.type === "number" || schema.type === "integer");
+  const state = unsaid ? "sent as null" : inList ? "" : stateOf(kind, value);
   const aside = (buttons.length > 0 || state !== "") && (
     <span className="form-actions">
       {state !== "" && <span className="form-state">{state}</span>}

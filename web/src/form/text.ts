@@ -1,7 +1,7 @@
 /** Reads JSON as people type it, and says where it stops being JSON. */
 
 import type { Json } from "../api/client";
-import { survives } from "./paths";
+import { readJsonText } from "../json/exact";
 
 export type Read = { value: Json | undefined } | { problem: string };
 
@@ -14,17 +14,14 @@ class Stop extends Error {
   }
 }
 
-/**
- * Nothing at all is no value. Numbers that would be changed by being read are refused, because what is sent must be what
- * was written. (Browsers word and place their own messages differently, and some give no place.)
- */
+/** Nothing at all is no value. (Browsers word and place their own messages differently, and some give no place.) */
 export function readJson(text: string): Read {
   if (text.trim() === "") return { value: undefined };
   try {
     const end = value(text, blank(text, 0));
     const after = blank(text, end);
     if (after < text.length) throw new Stop(after, "there is something after the end of the value");
-    return { value: JSON.parse(text) as Json };
+    return { value: readJsonText(text) };
   } catch (error) {
     if (!(error instanceof Stop)) return { problem: "This is not JSON." };
     const before = text.slice(0, error.at).split("\n");
@@ -83,14 +80,7 @@ function number(text: string, at: number): number {
   if (token === undefined) throw new Stop(at, "the number is not complete");
   const end = at + token.length;
   if (/[0-9.eE+]/.test(text[end] ?? "")) throw new Stop(end, "the number is not complete");
-  const read = Number(token);
-  if (!Number.isFinite(read)) throw new Stop(at, "the number is too large");
-  if (/^-?\d+$/.test(token) && !survives(token)) {
-    throw new Stop(
-      at,
-      `the number would be changed on the way: whole numbers lie between ±${Number.MAX_SAFE_INTEGER}`,
-    );
-  }
+  if (!Number.isFinite(Number(token))) throw new Stop(at, "the number is too large");
   return end;
 }
 

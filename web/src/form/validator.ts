@@ -8,9 +8,11 @@ import {
 } from "@cfworker/json-schema";
 import type { ValidatorType } from "@rjsf/utils";
 import type { Json, JsonObject } from "../api/client";
-import { normalise, type Schema } from "./normalise";
+import { mapInside, type Schema } from "./keywords";
+import { normalise } from "./normalise";
 import { fromPointer, getAt, isObject } from "./paths";
 import { prepare } from "./prepare";
+import { hugeIn, standIns } from "./standins";
 
 const DRAFT = "2020-12";
 
@@ -26,6 +28,8 @@ export interface Engine {
   /** The part of the schema that the interpreter speaks of, found through references. */
   keyword(location: string): unknown;
   rjsf: ValidatorType;
+  /** The schema itself cannot be read. */
+  unread: boolean;
 }
 
 const engines = new WeakMap<JsonObject, Engine>();
@@ -34,22 +38,40 @@ const engines = new WeakMap<JsonObject, Engine>();
 export function engineOf(schema: JsonObject): Engine {
   let engine = engines.get(schema);
   if (engine === undefined) {
-    engine = make(schema);
+    engine = made(schema);
     engines.set(schema, engine);
   }
   return engine;
 }
 
+function made(schema: JsonObject): Engine {
+  try {
+    return make(schema);
+  } catch {
+    // Nobody can fill in what cannot be read; whatever is sent, the server has the last word.
+    return { ...make({}), unread: true };
+  }
+}
+
 type Lookup = Record<string, CheckedSchema | boolean>;
 
+/** A schema that the interpreter can read, and how values are put to it. */
+interface Reading {
+  schema: Schema;
+  lookup: Lookup;
+  stand(value: unknown): unknown;
+}
+
 function make(schema: JsonObject): Engine {
-  const checked = normalise(schema);
+  const known = normalise(schema);
+  const checked = withoutFormats(known);
   const lookup = lookupOf(checked);
-  const run = (part: unknown, value: Json, all: boolean): OutputUnit[] => {
+  const readingFor = readings(checked, lookup);
+  const run = (pointer: string, value: Json, all: boolean): OutputUnit[] => {
     try {
-      // The interpreter knows JSON only, and `undefined` in a list is not.
-      const json = JSON.parse(JSON.stringify(value)) as Json;
-      return check(json, part as CheckedSchema, DRAFT, lookup, !all).errors;
+      const reading = readingFor(value);
+      const part = getAt(reading.schema, fromPointer(pointer)) ?? true;
+      return check(reading.stand(value), part as CheckedSchema, DRAFT, reading.lookup, !all).errors;
     } catch {
       // A reference that leads nowhere. The server has the last word.
       return [];
@@ -59,27 +81,67 @@ function make(schema: JsonObject): Engine {
   if (isObject(checked)) {
     for (const key of ["$defs", "definitions"]) if (isObject(checked[key])) definitions[key] = checked[key];
   }
-  const isValid = (part: JsonObject, value: unknown): boolean => {
-    const whole = JSON.parse(JSON.stringify({ ...part, ...definitions })) as JsonObject;
+  const isValid = (part: Schema, value: unknown): boolean => {
+    if (typeof part === "boolean") return part;
     try {
-      return check(value ?? null, whole as CheckedSchema, DRAFT, lookupOf(whole), true).valid;
+      const whole = { ...(withoutFormats(part) as JsonObject), ...definitions };
+      const numbers = hugeIn(value);
+      const reading = readingOf(whole, new Set([...hugeIn(whole), ...numbers]), numbers.size > 0);
+      return check(reading.stand(value ?? null), reading.schema as CheckedSchema, DRAFT, reading.lookup, true)
+        .valid;
     } catch {
       return false;
     }
   };
   return {
     checked,
-    drawn: prepare(checked),
-    errors: (value) => run(checked, value, true),
-    fits: (pointer, value) => run(getAt(checked, fromPointer(pointer)) ?? true, value, false).length === 0,
+    drawn: prepare(known),
+    errors: (value) => run("", value, true),
+    fits: (pointer, value) => run(pointer, value, false).length === 0,
     keyword: (location) => follow(checked, lookup, location),
     rjsf: {
-      isValid: (part, value) => isValid(part as JsonObject, value),
+      isValid: (part, value) => isValid(part as Schema, value),
       // Problems come from outside: the form shows them and never looks for them itself.
       validateFormData: () => ({ errors: [], errorSchema: {} }),
       rawValidation: () => ({}),
     },
+    unread: false,
   };
+}
+
+/** Formats are hints. No server refuses a value for its format, and frameworks differ about what one is. */
+function withoutFormats(schema: Schema): Schema {
+  if (!isObject(schema)) return schema;
+  const { format: _, ...rest } = mapInside(schema, withoutFormats);
+  return rest;
+}
+
+/** What a value is checked against: the schema, with stand-ins for the numbers that the interpreter would change. */
+function readings(schema: Schema, lookup: Lookup): (value: Json) => Reading {
+  const own = hugeIn(schema);
+  const plain = own.size === 0 ? { schema, lookup, stand: standIns([]) } : readingOf(schema, own, false);
+  let last: { numbers: string; reading: Reading } | null = null;
+  return (value) => {
+    const others = hugeIn(value);
+    if (others.size === 0) return plain;
+    const numbers = [...others].join();
+    if (last?.numbers !== numbers)
+      last = { numbers, reading: readingOf(schema, new Set([...own, ...others]), true) };
+    return last.reading;
+  };
+}
+
+function readingOf(schema: Schema, numbers: Set<bigint>, inValue: boolean): Reading {
+  const stand = standIns(numbers);
+  // A stand-in is a multiple of other numbers than the one it stands for.
+  const stood = stand(inValue ? withoutMultiples(schema) : schema) as Schema;
+  return { schema: stood, lookup: lookupOf(stood), stand };
+}
+
+function withoutMultiples(schema: Schema): Schema {
+  if (!isObject(schema)) return schema;
+  const { multipleOf: _, ...rest } = mapInside(schema, withoutMultiples);
+  return rest;
 }
 
 function lookupOf(schema: Schema): Lookup {
@@ -93,7 +155,7 @@ function lookupOf(schema: Schema): Lookup {
 /** The interpreter's places, which are parts of addresses, as JSON pointers. */
 export function decode(location: string): string {
   try {
-    return decodeURI(location.replace(/^#/, ""));
+    return decodeURIComponent(location.replace(/^#/, ""));
   } catch {
     return location.replace(/^#/, "");
   }

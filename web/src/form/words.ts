@@ -1,7 +1,8 @@
 /** Rules of a schema, in words that stand behind a field's name. */
 
 import type { Json, JsonObject } from "../api/client";
-import { survives } from "./paths";
+import { writeJson } from "../json/exact";
+import { own } from "./paths";
 
 const KINDS: Record<string, string> = {
   string: "text",
@@ -31,9 +32,38 @@ const FORMATS: Record<string, string> = {
   "json-pointer": "a JSON pointer",
 };
 
+/** What a text in a format has, as far as everybody agrees. */
+const LOOKS: Record<string, RegExp> = {
+  time: /^\d\d:\d\d/,
+  "date-time": /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/,
+  duration: /^[+-]?P/i,
+  email: /^\S.*@.*\S$/s,
+  "idn-email": /^\S.*@.*\S$/s,
+  uri: /^[a-z][a-z0-9+.-]*:/i,
+  url: /^[a-z][a-z0-9+.-]*:/i,
+  hostname: /^\S+$/,
+  ipv4: /^\d+\.\d+\.\d+\.\d+$/,
+  ipv6: /:/,
+  uuid: /^[0-9a-f]{8}(-?)([0-9a-f]{4}\1){3}[0-9a-f]{12}$/i,
+  "json-pointer": /^(\/|$)/,
+};
+
+/** Whether a text looks like its format; nothing where nobody can tell. Formats are hints: they refuse nothing. */
+export function looksRight(schema: JsonObject, value: Json | undefined): boolean | undefined {
+  if (typeof value !== "string" || value === "") return undefined;
+  if (schema.format === "date") return isDate(value);
+  return own(LOOKS, String(schema.format))?.test(value);
+}
+
+/** A day that the calendar has. */
+function isDate(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`);
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
+}
+
 /** A value, briefly: texts as they are, the rest as JSON. */
 export const brief = (value: Json | undefined): string => {
-  const text = typeof value === "string" && value !== "" ? value : (JSON.stringify(value) ?? "");
+  const text = typeof value === "string" && value !== "" ? value : (writeJson(value) ?? "");
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 };
 
@@ -44,20 +74,26 @@ const or = (parts: string[]): string => {
 
 const count = (many: unknown, one: string, more = `${one}s`): string => `${many} ${many === 1 ? one : more}`;
 
-/** A whole number that a double would change. It is kept as text, so that it is refused instead of changed. */
-export const tooLarge = (value: unknown): value is string =>
-  typeof value === "string" && /^[+-]?\d+$/.test(value.trim()) && !survives(value.trim());
+/** A number that nobody can hold. It is kept as text, so that it is refused instead of changed. */
+export const tooLarge = (value: unknown): boolean =>
+  typeof value === "string" &&
+  /^-?\d/.test(value.trim()) &&
+  Math.abs(Number(value)) === Number.POSITIVE_INFINITY;
+
+/** A text that looks like the number it should be. */
+const likeNumber = (value: unknown): boolean =>
+  typeof value === "string" && value.trim() !== "" && Number.isFinite(Number(value));
 
 export function inPlainWords(keyword: string, says: unknown, value: Json, pointer: string): string {
   switch (keyword) {
     case "type": {
       const types = (Array.isArray(says) ? says : [says]).map(String);
       const numbers = types.some((type) => type === "integer" || type === "number");
-      if (numbers && tooLarge(value))
-        return `must lie between ±${Number.MAX_SAFE_INTEGER}: larger would be changed on the way`;
+      if (numbers && tooLarge(value)) return "is too large";
       // An item that nobody filled in.
       if (value === null && /\/\d+$/.test(pointer)) return "is required";
-      return `must be ${or(types.map((type) => KINDS[type] ?? type))}`;
+      const kinds = `must be ${or(types.map((type) => KINDS[type] ?? type))}`;
+      return numbers && likeNumber(value) ? `${kinds}, not text` : kinds;
     }
     case "enum":
       if (value === null && /\/\d+$/.test(pointer)) return "is required";
@@ -82,8 +118,6 @@ export function inPlainWords(keyword: string, says: unknown, value: Json, pointe
       return `must have at most ${count(says, "character")}`;
     case "pattern":
       return `must match ${says}`;
-    case "format":
-      return `must be ${FORMATS[String(says)] ?? `in the format ${says}`}`;
     case "minItems":
       return `must have at least ${count(says, "item")}`;
     case "maxItems":
@@ -131,7 +165,7 @@ export function limits(schema: JsonObject): string {
   parts.push(...range(schema.minLength, schema.maxLength, "character"));
   parts.push(...range(schema.minItems, schema.maxItems, "item"));
   if (typeof schema.pattern === "string") parts.push(`matches ${schema.pattern}`);
-  const format = FORMATS[String(schema.format)];
+  const format = own(FORMATS, String(schema.format));
   if (format !== undefined) parts.push(format);
   const text = parts.join("; ");
   return text === "" ? "" : `${text[0]?.toUpperCase()}${text.slice(1)}.`;

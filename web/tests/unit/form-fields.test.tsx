@@ -816,6 +816,23 @@ describe("choices", () => {
 });
 
 describe("schemas in parts", () => {
+  test("conditions that are always or never so", () => {
+    for (const is of [true, false]) {
+      const form = show(
+        {
+          ...object({}),
+          if: is,
+          // biome-ignore lint/suspicious/noThenProperty: a keyword
+          then: object({ yes: { type: "string" } }),
+          else: object({ no: { type: "string" } }),
+        },
+        {},
+      );
+      expect([form.has(".yes"), form.has(".no")]).toEqual([is, !is]);
+      closeAll();
+    }
+  });
+
   test("allOf is one form", () => {
     const form = show(
       {

@@ -159,6 +159,25 @@ test("a problem is said at a field of any name", () => {
   }
 });
 
+test("a list with places that contains itself is drawn as deep as somebody goes", () => {
+  const pair: JsonObject = {
+    type: "array",
+    prefixItems: [{ type: "integer" }, { anyOf: [{ $ref: "#/$defs/Pair" }, { type: "null" }] }],
+  };
+  const form = show({ ...object({ p: { $ref: "#/$defs/Pair" } }), $defs: { Pair: pair } }, {});
+  form.type(".p.0", "1");
+  form.click("Add Item 2");
+  form.type(".p.1.0", "2");
+  form.click("Add Item 2");
+  form.type(".p.1.1.0", "3");
+  expect(form.value()).toEqual({ p: [1, [2, [3]]] });
+  closeAll();
+  const inside = object({ p: { type: "array", prefixItems: [{ $ref: "#/$defs/O" }] } }, ["p"]);
+  const other = show({ $ref: "#/$defs/O", $defs: { O: inside } }, {});
+  other.click("Add Item 1");
+  expect(other.value()).toEqual({ p: [{}] });
+});
+
 test("a choice that is one of its own choices does not go on for ever", () => {
   vi.spyOn(console, "error").mockImplementation(() => {});
   const schema: JsonObject = {

@@ -74,7 +74,8 @@ function TextResponse({ draft, onChange, onSend, sending }: FinalComposerProps) 
 
 function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) {
   const { cue, schema, draft, onChange, onSend, sending } = props;
-  const value = draft.value ?? initialValue(schema);
+  // Null is a value too.
+  const value = draft.value === undefined ? initialValue(schema) : draft.value;
   const checked = useChecked(schema);
   const enter = (value: Json | undefined) => {
     onChange({ value: value as Json });

@@ -34,7 +34,9 @@ export function QueryForm({ draft: name, schema, button, sending, onSend }: Quer
   const [empty, setEmpty] = useState(false);
   const field = useId();
   const wrong = useId();
-  const value = schema ? (draft.value ?? initialValue(schema)) : undefined;
+  // Null is a value too.
+  const entered = draft.value === undefined && schema ? initialValue(schema) : draft.value;
+  const value = schema ? entered : undefined;
   const send = (form: Element) => {
     if (!schema) {
       setEmpty(draft.text.trim() === "");
