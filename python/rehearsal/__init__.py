@@ -14,6 +14,7 @@ from rehearsal.errors import (
     RehearsalError,
     ServerRefused,
     SessionEnded,
+    ToolExit,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = [
     "ServerRefused",
     "SessionEnded",
     "SimulatedAgentConfig",
+    "ToolExit",
 ]
 
 _FROM_ADK = {

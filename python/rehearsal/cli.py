@@ -9,12 +9,18 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
-from rehearsal.address import DEFAULT_PORT
-from rehearsal.errors import RehearsalError
+from rehearsal.address import DEFAULT_PORT, check_port
+from rehearsal.errors import RehearsalError, SetupError
 
 _NOT_SET_UP = 2
+_TOKEN = (
+    "The server's token is taken from the environment variable REHEARSAL_TOKEN, else from `?token=` in the address, "
+    "else from the file .rehearsal/token in this folder or one above, where `rehearse serve` keeps it. "
+    "REHEARSAL_SERVER can name the address."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return _NOT_SET_UP
     except ImportError as error:
+        if not any(_is_missing(each) for each in ("google.adk", "google.genai")):
+            raise
         print(f"error: {error}\n\nhint: google-adk is needed here: pip install 'agent-rehearsal[adk]'", file=sys.stderr)
         return _NOT_SET_UP
     if any(thread.name.startswith("adk_tool_executor") for thread in threading.enumerate()):
@@ -38,12 +46,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _is_missing(module: str) -> bool:
+    try:
+        return find_spec(module) is None
+    except (ImportError, ValueError):
+        return True
+
+
+def _port(text: str) -> int:
+    try:
+        return check_port(int(text))
+    except (ValueError, SetupError):
+        raise argparse.ArgumentTypeError(f"{text} is not a port; ports go from 0 to 65535") from None
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rehearsal", description="Offer ADK agents to a Rehearsal server, where people play their model."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    host = commands.add_parser("host", help="run an agent package for the people at a server")
+    host = commands.add_parser(
+        "host",
+        help="run an agent package for the people at a server",
+        description="Run an agent package for the people at a server.",
+        epilog=_TOKEN,
+    )
     host.add_argument("package", type=Path, help="the agent's folder, as `adk eval` takes it")
     host.add_argument("--name", help="what people call the agent (default: its own name)")
     host.add_argument(
@@ -51,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     place = host.add_mutually_exclusive_group()
     place.add_argument("--server", help="the server's address (default: this machine's, started when there is none)")
-    place.add_argument("--port", type=int, default=DEFAULT_PORT, help="the port of this machine's server")
+    place.add_argument("--port", type=_port, default=DEFAULT_PORT, help="the port of this machine's server")
     return parser
 
 
@@ -65,5 +92,8 @@ def _host(parsed: argparse.Namespace) -> None:
     agent = loaded.root_agent if isinstance(loaded, App) else loaded
     name = str(parsed.name or getattr(agent, "name", parsed.package.name))
     evalset = Path(parsed.evalset) if parsed.evalset else parsed.package / f"{name}.evalset.json"
-    config = SimulatedAgentConfig(name=name, agent=loaded, eval_set_path=evalset)
+    # The package's folder is the app that `adk eval` will run the exported sessions with.
+    config = SimulatedAgentConfig(
+        name=name, agent=loaded, eval_set_path=evalset, app_name=parsed.package.resolve().name
+    )
     AgentSimulator([config], port=parsed.port, server=parsed.server).run()

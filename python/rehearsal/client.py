@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from rehearsal.address import Address, read_token_file
-from rehearsal.errors import CueDismissed, RehearsalError, ServerRefused, SessionEnded, SetupError
+from rehearsal.errors import CueDismissed, ServerRefused, SessionEnded, SetupError
 
 _LONGEST_PAUSE = 2.0
 _FIRST_PAUSE = 0.05
@@ -36,6 +36,7 @@ class Client:
     def __init__(self, address: Address) -> None:
         self._urls = address.urls
         self._given_token = address.token
+        self._token_from = address.token_from
         self._file_token: str | None = None
         self._at = 0
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
@@ -54,7 +55,7 @@ class Client:
         if self._given_token is not None:
             return self._given_token
         if self._file_token is None:
-            self._file_token = read_token_file()
+            self._read_token_file()
         return self._file_token
 
     async def send(
@@ -81,7 +82,7 @@ class Client:
             CueDismissed: The cue that is asked for was put away.
             SessionEnded: The session is over.
             ServerRefused: The server refused the request for another reason.
-            SetupError: No such request can be sent.
+            SetupError: No such request can be sent, or the token is missing or wrong.
         """
         patience = _Patience(f"{method} {path}")
         while True:
@@ -102,8 +103,10 @@ class Client:
                 self._leave(at)
                 await patience.pause(f"{url} answered {status}", response.headers.get("retry-after"))
                 continue
-            if status == 401 and self._renew_token(response):
-                continue
+            if status == 401:
+                if self._renew_token(response):
+                    continue
+                raise self._locked(url, response)
             patience.succeeded()
             raise_refusal(response, f"{method} {path}")
             return response
@@ -167,8 +170,26 @@ class Client:
         if self._given_token is not None:
             return False
         used = response.request.headers.get("authorization")
-        self._file_token = read_token_file()
+        self._read_token_file()
         return self._file_token is not None and used != f"Bearer {self._file_token}"
+
+    def _read_token_file(self) -> None:
+        self._file_token = None
+        if found := read_token_file():
+            self._file_token, self._token_from = found[0], str(found[1])
+
+    def _locked(self, url: str, response: httpx.Response) -> SetupError:
+        """Says which token the server did not take, never what it is."""
+        if "authorization" not in response.request.headers:
+            return SetupError(
+                f"the Rehearsal server at {url} wants its token, and none was given\n\n"
+                "hint: give it as `token=`, in REHEARSAL_TOKEN, or run where the server's .rehearsal/token is"
+            )
+        return SetupError(
+            f"the token in {self._token_from} is not that of the Rehearsal server at {url}\n\n"
+            "hint: its own is in the file .rehearsal/token of the folder in which the server was started, unless it "
+            "was given one; give that one as `token=` or in REHEARSAL_TOKEN, or run in that folder"
+        )
 
 
 class _Patience:
@@ -211,11 +232,6 @@ def raise_refusal(response: httpx.Response, request: str) -> None:
         raise CueDismissed(detail)
     if kind == "session_ended":
         raise SessionEnded(detail)
-    if response.status_code == 401:
-        raise RehearsalError(
-            f"the Rehearsal server wants its token: {detail}\n\n"
-            "hint: give it as `token=`, in REHEARSAL_TOKEN, or run where the server's .rehearsal/token is"
-        )
     raise ServerRefused(request, response.status_code, kind, detail)
 
 

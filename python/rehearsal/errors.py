@@ -35,5 +35,9 @@ class Cancelled(RehearsalError):
     """A person cancelled a running tool call."""
 
 
+class ToolExit(RehearsalError):
+    """A tool raised what would have ended the program; its cause is what it raised."""
+
+
 class SetupError(RehearsalError):
     """Something that has to be there before anything can start is missing."""

@@ -17,18 +17,21 @@ from google.genai import types
 
 from rehearsal.client import Client
 from rehearsal.compat import run_config_with_tool_threads
-from rehearsal.link import Call, Link, Path, describe_error
-from rehearsal.plugin import RehearsalPlugin, current_session
+from rehearsal.errors import CueDismissed, SessionEnded
+from rehearsal.link import Call, Link, Path, describe_error, unwrapped
+from rehearsal.plugin import RehearsalPlugin, ToldResult, current_session
+from rehearsal.quiet import expect, no_credential_warnings
 from rehearsal.racing import Key, Race
 from rehearsal.rebuild import Rebuilt, read_ledger
 from rehearsal.request import read_content
 from rehearsal.values import json_bytes
 
 if TYPE_CHECKING:
+    from google.adk.agents.callback_context import CallbackContext
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
-    from google.adk.tools.tool_context import ToolContext
 
 USER = "user"
 
@@ -43,12 +46,15 @@ class HostPlugin(RehearsalPlugin):
         self._client = client
         self._race = race
 
-    async def before_tool_callback(
-        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
-    ) -> dict[str, Any] | None:
-        """Wraps a tool that was made anew since the model was asked, so that it can be cancelled as well."""
-        self._race.wrap(tool)
-        return await super().before_tool_callback(tool=tool, tool_args=tool_args, tool_context=tool_context)
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """Waits for a person's answer. That none will come is said by the host, and not by ADK's loggers."""
+        try:
+            return await super().before_model_callback(callback_context=callback_context, llm_request=llm_request)
+        except (CueDismissed, SessionEnded) as end:
+            expect(end)
+            raise
 
     async def close(self) -> None:
         """Sends what is left; the connections are the host's."""
@@ -57,7 +63,7 @@ class HostPlugin(RehearsalPlugin):
 
     def remember(self, app_name: str, session: str, calls: dict[str, Call]) -> None:
         """Takes up a session that a host before this one has played."""
-        link = Link(self._client, session, None, join=False)
+        link = self._new_link(session)
         link.calls.update(calls)
         with self._mutex:
             self._links[app_name, USER, session] = link
@@ -76,6 +82,14 @@ class HostPlugin(RehearsalPlugin):
         result = work.result()
         link.tell_late(call, json_bytes(result if isinstance(result, dict) else {"result": result}), None)
 
+    def awaits(self, session: str, call_id: str) -> bool:
+        """Tells whether a run of the session is at a call whose tool is not done."""
+        link = self._known(session)
+        call = link.calls.get(call_id) if link is not None else None
+        if link is None or call is None:
+            return False
+        return call.open and call.ended is None and call.invocation in link.runs
+
     def tell_stopped(self, session: str) -> None:
         """Records that the calls of a session's runs came to nothing, because the host was stopped."""
         link = self._known(session)
@@ -85,7 +99,7 @@ class HostPlugin(RehearsalPlugin):
 
     async def tell_failure(self, session: str, agent: str, error: BaseException) -> bool:
         """Records a failure that happened around the run, where ADK tells no plugin; tells whether it is recorded."""
-        link = self._known(session) or Link(self._client, session, None, join=False)
+        link = self._known(session) or self._new_link(session)
         return await self._tell_failure(link, agent, (), error)
 
     def _known(self, session: str) -> Link | None:
@@ -95,12 +109,21 @@ class HostPlugin(RehearsalPlugin):
     def _records_user_message(self, path: Path) -> bool:
         return bool(path)
 
-    def _prepare_tools(self, link: Link, request: LlmRequest) -> None:
-        for tool in request.tools_dict.values():
-            self._race.wrap(tool)
+    def _wrap(self, tool: BaseTool) -> None:
+        self._race.wrap(tool)
+
+    async def _results_told(self, link: Link, told: list[ToldResult]) -> None:
+        """Gives the model, in place of a result that the server did not take, the error that is on the ledger."""
+        await link.outbox.settle()
+        for response, observation in told:
+            if observation.refused is not None:
+                response.response = {"error": observation.refused}
 
     def _open_link(self, invocation: InvocationContext) -> Link:
-        return Link(self._client, invocation.session.id, None, join=False)
+        return self._new_link(invocation.session.id)
+
+    def _new_link(self, session: str) -> Link:
+        return Link(self._client, session, None, join=False, ended=self._race.end)
 
 
 class HostedAgent:
@@ -115,12 +138,14 @@ class HostedAgent:
         else:
             app = App(name=given.name, root_agent=given, plugins=[self.plugin])
         self.agent = cast("BaseAgent", app.root_agent)
+        with no_credential_warnings():
+            credentials = InMemoryCredentialService()
         self.runner = Runner(
             app=app,
             session_service=InMemorySessionService(),
             artifact_service=InMemoryArtifactService(),
             memory_service=InMemoryMemoryService(),
-            credential_service=InMemoryCredentialService(),
+            credential_service=credentials,
         )
         self._turns: dict[str, asyncio.Lock] = {}
 
@@ -133,7 +158,11 @@ class HostedAgent:
                 self.plugin.tell_stopped(session)
                 raise
             except Exception as error:
-                log.warning("a run of session %s failed: %s", session, error)
+                cause = unwrapped(error, self.plugin.name)
+                if isinstance(cause, SessionEnded):
+                    log.warning("the run of session %s is over: %s", session, cause)
+                    return
+                log.warning("a run of session %s failed: %s", session, cause)
                 # What is on the ledger is not told a second time as the outcome of the work.
                 if not await self.plugin.tell_failure(session, self.agent.name, error):
                     raise

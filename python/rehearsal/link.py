@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from rehearsal.client import Client
-from rehearsal.errors import RehearsalError, ServerRefused
+from rehearsal.errors import RehearsalError, ServerRefused, SessionEnded, ToolExit
 from rehearsal.outbox import Observation, Outbox
 from rehearsal.request import fitting
 from rehearsal.values import json_bytes, jsonable, new_id
@@ -19,6 +21,8 @@ _POLL_SECONDS = 25.0
 _EMPTY_POLL_PAUSE = 0.2
 
 Path = tuple[str, ...]
+
+log = logging.getLogger("rehearsal")
 
 
 @dataclass
@@ -64,7 +68,15 @@ class Run:
 class Link:
     """A Rehearsal session as an agent's process sees it."""
 
-    def __init__(self, client: Client, session: str, opening: dict[str, Any] | None, *, join: bool) -> None:
+    def __init__(
+        self,
+        client: Client,
+        session: str,
+        opening: dict[str, Any] | None,
+        *,
+        join: bool,
+        ended: Callable[[str], None] | None = None,
+    ) -> None:
         """Makes a link; nothing is sent before there is something to say.
 
         Args:
@@ -72,6 +84,7 @@ class Link:
             session: The session's id.
             opening: What to create the session with; `None` when somebody else has created it.
             join: Whether the session may exist already, with other people's words on it.
+            ended: Is told the session's id when the server says that it is over.
         """
         self.session = session
         self.calls: dict[str, Call] = {}
@@ -81,7 +94,13 @@ class Link:
         self._is_ours = opening is not None and not join
         self._opening = opening
         self._join = join
-        self.outbox = Outbox(client, session, self._open if opening is not None else None)
+        self._has_said_waiting = False
+        self._ended = ended
+        self.outbox = Outbox(client, session, self._open if opening is not None else None, self._tell_ended)
+
+    def _tell_ended(self) -> None:
+        if self._ended is not None:
+            self._ended(self.session)
 
     async def _open(self) -> None:
         if self._join:
@@ -98,30 +117,43 @@ class Link:
         """Writes down that something happened."""
         self.outbox.add_observation(_observation(kind, agent, path, fields))
 
-    def tell_result(self, call: Call, output: bytes | None, *, state_delta: dict[str, Any] | None = None) -> None:
-        """Writes down a call's result. A second one for the same call (after a confirmation) is a late one."""
+    def tell_result(
+        self, call: Call, output: bytes | None, *, state_delta: dict[str, Any] | None = None, late: bool = False
+    ) -> Observation:
+        """Writes down a call's result.
+
+        Args:
+            call: The call.
+            output: What the runtime recorded, as JSON.
+            state_delta: The state that it changed.
+            late: Whether nobody waited for it any more. One more result that somebody waited for (that of a
+                tool which was confirmed and ran again) is told as such.
+        """
         if not call.told:
             self._make_up(call)
-        late = call.answered
         fields: dict[str, Any] = {"call_id": call.call_id, "tool": call.tool, "duration_ms": call.duration_ms}
         if call.error is not None:
             fields["error"] = call.error
+        if state_delta:
+            fields["state_delta"] = state_delta
         if late:
             fields["late"] = True
-        elif state_delta:
-            fields["state_delta"] = state_delta
+        elif call.answered:
+            fields["again"] = True
         call.answered, call.open = True, False
         observation = _observation("tool_result", call.agent, call.path, fields)
-        observation.output = output
+        observation.output, observation.otherwise = output, _other_result
         self.outbox.add_observation(observation)
-        if late and state_delta:
-            # A late result is a note on the ledger and changes no state.
-            self.tell("state_change", call.agent, call.path, state_delta=state_delta)
         # Results may be large, and calls are remembered for as long as the conversation.
         call.returned = call.actions = None
         if call.late is not None:
             (output, error), call.late = call.late, None
             self._tell_late(call, output, error)
+        return observation
+
+    def tell_answer(self, call: Call, output: bytes) -> None:
+        """Writes down the result that the user gave; a server that read it in the user's message has it."""
+        self.tell_result(call, output).otherwise = _other_answer
 
     def _make_up(self, call: Call) -> None:
         """Makes up for a call that was not told here: a tool that was confirmed after the program was restarted."""
@@ -144,7 +176,7 @@ class Link:
 
     def _tell_late(self, call: Call, output: bytes | None, error: dict[str, Any] | None) -> None:
         call.ended, call.error = time.monotonic(), error
-        self.tell_result(call, output)
+        self.tell_result(call, output, late=True)
 
     async def ask(self, turn: str, agent: str, path: Path, request: dict[str, Any]) -> dict[str, Any]:
         """Asks for a model turn and waits for the answer, for as long as it takes.
@@ -155,6 +187,9 @@ class Link:
         """
         try:
             return await self._ask(turn, agent, path, request)
+        except SessionEnded:
+            self._tell_ended()
+            raise
         except asyncio.CancelledError:
             # Nobody will hear an answer, and the cue would hold up the others until it counts as abandoned.
             task = asyncio.get_running_loop().create_task(self._dismiss(turn))
@@ -173,6 +208,7 @@ class Link:
 
     async def _ask(self, turn: str, agent: str, path: Path, request: dict[str, Any]) -> dict[str, Any]:
         await self.put_turn(turn, agent, path, request, recorded=False)
+        self._say_waiting(agent)
         where = f"/v1/sessions/{self.session}/turns/{turn}/response"
         while True:
             asked = time.monotonic()
@@ -181,6 +217,13 @@ class Link:
                 return answer.json()["response"]
             if time.monotonic() - asked < _EMPTY_POLL_PAUSE:
                 await asyncio.sleep(_EMPTY_POLL_PAUSE)
+
+    def _say_waiting(self, agent: str) -> None:
+        """Says once that the program waits, and where; a session that others have opened is theirs to show."""
+        if self._opening is None or self._has_said_waiting:
+            return
+        self._has_said_waiting = True
+        log.warning("%s waits for a person: %s/sessions/%s", agent, self._client.url, self.session)
 
     async def put_turn(self, turn: str, agent: str, path: Path, request: dict[str, Any], *, recorded: bool) -> None:
         """Puts a model turn on the session, after everything that happened before it."""
@@ -198,8 +241,8 @@ class Link:
         await self._client.send("POST", f"/v1/sessions/{self.session}/complete", body=b"{}")
 
 
-def describe_error(error: BaseException, plugin: str) -> dict[str, Any]:
-    """Gives an exception as the server reads it.
+def unwrapped(error: BaseException, plugin: str) -> BaseException:
+    """Gives an exception as it was raised.
 
     What came through the plugin of this name, its own errors and those of the agent's callbacks that it called,
     ADK has wrapped as an error of the plugin. That is taken off.
@@ -208,8 +251,25 @@ def describe_error(error: BaseException, plugin: str) -> dict[str, Any]:
         if error.__cause__ is None:
             break
         error = error.__cause__
+    return error
+
+
+def describe_error(error: BaseException, plugin: str) -> dict[str, Any]:
+    """Gives an exception as the server reads it.
+
+    What ADK has wrapped is taken out, and so is what a tool raised to end the program.
+    """
+    error = unwrapped(error, plugin)
+    if isinstance(error, ToolExit) and error.__cause__ is not None:
+        error = error.__cause__
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return {"type": type(error).__name__, "message": str(error), "traceback": text}
+    return {"type": type(error).__name__, "message": _message(error), "traceback": text}
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
+        return f"exit code {int(error.code or 0)}"
+    return str(error)
 
 
 def _observation(kind: str, agent: str, path: Path, fields: dict[str, Any]) -> Observation:
@@ -219,6 +279,38 @@ def _observation(kind: str, agent: str, path: Path, fields: dict[str, Any]) -> O
     # Values are written down now: what the agent does to them later is not part of this fact.
     told.update(jsonable(fields))
     return Observation(told)
+
+
+def _other_answer(told: Observation, refused: ServerRefused) -> list[Observation] | None:
+    return [] if refused.kind == "answered_call" else _other_result(told, refused)
+
+
+def _other_result(told: Observation, refused: ServerRefused) -> list[Observation] | None:
+    """Makes something else of a result that the server refuses: without any, its call would run for ever."""
+    fields = told.fields
+    state_delta: Any = None
+    if refused.kind in ("answered_call", "unknown_call") and "late" not in fields:
+        # It is one more than the server takes of a call: as a late one it is a note, which changes no state.
+        fields.pop("again", None)
+        fields["late"], state_delta = True, fields.pop("state_delta", None)
+    elif told.refused is None:
+        told.refused = fields["error"] = _refused_result(told, refused)
+        told.output = told.upload = None
+        log.warning("a result of %s is told as an error: %s", fields["tool"], told.refused["message"])
+    elif fields.pop("state_delta", None) is None:
+        return None
+    told.event_id = new_id()
+    if state_delta is None:
+        return [told]
+    changed = {key: fields[key] for key in ("agent", "path") if key in fields}
+    return [told, Observation({"type": "state_change", **changed, "state_delta": state_delta})]
+
+
+def _refused_result(told: Observation, refused: ServerRefused) -> dict[str, Any]:
+    if refused.kind == "too_large":
+        size = len(told.output or b"")
+        return {"type": "ResultTooLarge", "message": f"the result has {size} bytes as JSON; {refused.detail}"}
+    return {"type": "ResultRefused", "message": f"the server does not take the result: {refused.detail}"}
 
 
 def new_turn() -> str:

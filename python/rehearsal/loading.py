@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any, cast
 
@@ -22,8 +23,15 @@ async def load_agent(folder: Path) -> BaseAgent | App:
     The package's `.env` (or one above it) is loaded first, as ADK does.
 
     Raises:
-        SetupError: There is no package, or no agent in it.
+        SetupError: There is no package, no agent in it, or something that it imports is missing.
     """
+    try:
+        return await _load(folder)
+    except ImportError as error:
+        raise SetupError(f"{_place(error, folder)}: {error}") from error
+
+
+async def _load(folder: Path) -> BaseAgent | App:
     module = _agent_module(folder)
     app = getattr(module, "app", None)
     if isinstance(app, App):
@@ -37,8 +45,22 @@ async def load_agent(folder: Path) -> BaseAgent | App:
     raise SetupError(f"{folder} has no agent\n\nhint: define `root_agent` (or an `app`) in {folder / 'agent.py'}")
 
 
+def _place(error: ImportError, folder: Path) -> str:
+    """Gives the line of the package at which an import failed."""
+    lines = [
+        f"{frame.f_code.co_filename}:{line}"
+        for frame, line in walk_tb(error.__traceback__)
+        if Path(frame.f_code.co_filename).is_relative_to(folder.resolve())
+    ]
+    return lines[-1] if lines else str(folder)
+
+
 def _agent_module(folder: Path) -> ModuleType:
     folder = folder.resolve()
+    if not folder.exists():
+        raise SetupError(f"there is no folder {folder}")
+    if not folder.is_dir():
+        raise SetupError(f"{folder} is not a folder; give the one that the agent is in")
     if not (folder / "__init__.py").is_file():
         raise SetupError(f"{folder} is not an agent package: it has no __init__.py")
     envs.load_dotenv_for_agent(folder.name, str(folder.parent))

@@ -17,6 +17,8 @@ from rehearsal.values import json_bytes, new_id, now
 
 UPLOAD_ABOVE = 1024 * 1024
 UPLOAD_CHUNK = 4 * 1024 * 1024
+# The server takes no more of one result.
+UPLOAD_MOST = 256 * 1024 * 1024
 _BATCH_EVENTS = 100
 _BATCH_BYTES = 1024 * 1024
 
@@ -25,11 +27,19 @@ log = logging.getLogger("rehearsal")
 
 @dataclass
 class Observation:
-    """One thing that happened; `output` is already JSON, because it may be large."""
+    """One thing that happened; `output` is already JSON, because it may be large.
+
+    Attributes:
+        otherwise: Makes of an observation that the server refuses what is told in its place. It gives nothing
+            where nothing needs to be told, and `None` where nothing can be.
+        refused: The error that was told in place of the output.
+    """
 
     fields: dict[str, Any]
     output: bytes | None = None
     upload: str | None = None
+    otherwise: Callable[[Observation, ServerRefused], list[Observation] | None] | None = None
+    refused: dict[str, Any] | None = None
     event_id: str = field(default_factory=new_id)
     at: str = field(default_factory=now)
 
@@ -57,8 +67,23 @@ class Outbox:
     and any event loop may add and send; one at a time sends.
     """
 
-    def __init__(self, client: Client, session: str, prepare: Callable[[], Awaitable[None]] | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        session: str,
+        prepare: Callable[[], Awaitable[None]] | None = None,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
+        """Makes an outbox.
+
+        Args:
+            client: The way to the server.
+            session: The session's id.
+            prepare: What has to be done before anything is sent.
+            ended: Is told when the server says that the session is over.
+        """
         self._client = client
+        self._tell_ended = ended
         self._path = f"/v1/sessions/{session}/events"
         self._prepare = prepare
         self._waiting: deque[Observation] = deque()
@@ -94,6 +119,11 @@ class Outbox:
                 if not self._ended:
                     self._refused = None
                 raise refused
+
+    async def settle(self) -> None:
+        """Waits until the server has taken or refused everything that was added before; raises nothing."""
+        async with self._turn:
+            await self._drain()
 
     @property
     def ended(self) -> bool:
@@ -140,6 +170,8 @@ class Outbox:
                         # The server takes all of a batch or nothing: one by one, only what is wrong stays out.
                         most = 1
                         continue
+                    if self._replace(refusal):
+                        continue
                     # Repeating what was refused would be refused again, and hold up everything behind it.
                     log.error("an observation was refused: %s", refusal)
                     self._refused = self._refused or refusal
@@ -147,8 +179,10 @@ class Outbox:
         except SessionEnded as ended:
             self._ended = True
             dropped = self._forget_all()
-            log.warning("the session has ended; %d observations were not taken: %s", dropped, ended)
+            log.debug("the session has ended; %d observations were not taken: %s", dropped, ended)
             self._refused = ended
+            if self._tell_ended is not None:
+                self._tell_ended()
         except Exception as refusal:
             # No observation is taken here: the token is wrong, the session cannot be made.
             self._forget_all()
@@ -173,6 +207,10 @@ class Outbox:
 
     async def _upload(self, value: bytes) -> str:
         """Uploads a large value in chunks; from the beginning when the server has forgotten it."""
+        if len(value) > UPLOAD_MOST:
+            # The server would say so too, after most of it.
+            bound = f"a result has at most {UPLOAD_MOST} bytes ({UPLOAD_MOST >> 20} MiB)"
+            raise ServerRefused("POST /v1/uploads", 413, "too_large", bound)
         while True:
             opened = await self._client.send("POST", "/v1/uploads")
             upload = str(opened.json()["id"])
@@ -190,6 +228,17 @@ class Outbox:
                     raise
                 continue
             return upload
+
+    def _replace(self, refusal: ServerRefused) -> bool:
+        """Puts something else in the place of the first observation, where there is something."""
+        with self._mutex:
+            first = self._waiting[0]
+            instead = first.otherwise(first, refusal) if first.otherwise is not None else None
+            if instead is None:
+                return False
+            self._waiting.popleft()
+            self._waiting.extendleft(reversed(instead))
+            return True
 
     def _forget(self, count: int) -> None:
         with self._mutex:

@@ -20,8 +20,11 @@ from rehearsal.client import Client
 from rehearsal.compat import TELLS_RUN_ERRORS, first_answer, invocation_of, isolation_scope_of, watch_run
 from rehearsal.errors import RehearsalError, ServerRefused, SessionEnded
 from rehearsal.link import Call, Link, Path, Run, describe_error, new_turn
+from rehearsal.outbox import Observation
 from rehearsal.request import describe_content, describe_request, read_response
 from rehearsal.values import json_bytes, jsonable, new_id
+from rehearsal.wrapping import Run as ToolRun
+from rehearsal.wrapping import wrap
 
 if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext
@@ -33,11 +36,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rehearsal")
 
+ToldResult = tuple[types.FunctionResponse, Observation]
+
 # The conversation and the calls around whatever runs here: an agent that is used as a tool has a session and
 # an invocation of its own, and this is what ties it to the conversation that called it.
 _around: ContextVar[tuple[Link, Path] | None] = ContextVar("rehearsal_around", default=None)
 
 _REPORTED = "_rehearsal_reported"
+# For so long a program that wants to end waits for the server.
+_EXIT_SECONDS = 3.0
 
 
 def current_session() -> str:
@@ -110,7 +117,7 @@ class RehearsalPlugin(BasePlugin):
             call = link.calls.get(answer.id or "") if answer is not None else None
             if answer is not None and call is not None and call.open:
                 call.ended = time.monotonic()
-                link.tell_result(call, json_bytes(answer.response or {}))
+                link.tell_answer(call, json_bytes(answer.response or {}))
         return None
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
@@ -139,7 +146,7 @@ class RehearsalPlugin(BasePlugin):
         for asked in event.get_function_calls():
             self._tell_call(link, run, path, event, asked)
         if responses:
-            self._tell_results(link, path, event, responses)
+            await self._results_told(link, self._tell_results(link, path, event, responses))
         text = _final_text(event)
         if path == run.path and text is not None:
             run.final_text, run.final_author = text, event.author
@@ -185,7 +192,6 @@ class RehearsalPlugin(BasePlugin):
         agent = callback_context.agent_name
         run = self._run(link, invocation, path)
         run.paths[invocation.branch] = path
-        self._prepare_tools(link, llm_request)
         if self._agents is not None and agent not in self._agents:
             turn = new_turn()
             run.turns[agent, invocation.branch] = turn
@@ -241,6 +247,7 @@ class RehearsalPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Starts the clock of a call and marks the ground for agents that run inside it."""
+        self._wrap(tool)
         invocation = invocation_of(tool_context)
         link, path = self._begin(invocation)
         call = self._call(link, invocation, path, tool, tool_context)
@@ -261,7 +268,7 @@ class RehearsalPlugin(BasePlugin):
         elif call.invocation not in link.runs:
             # The run failed without waiting for this call, and what it gives now is not in ADK's record.
             call.error = None
-            link.tell_result(call, _normalised(result))
+            link.tell_result(call, _normalised(result), late=True)
         return None
 
     async def on_tool_error_callback(
@@ -289,8 +296,12 @@ class RehearsalPlugin(BasePlugin):
         """Whether the user's words are told by this plugin."""
         return True
 
-    def _prepare_tools(self, link: Link, request: LlmRequest) -> None:
-        """Has a look at the tools before they are called."""
+    def _wrap(self, tool: BaseTool) -> None:
+        """Sees to it that a tool's wish to end the program is recorded, which ADK tells no plugin."""
+        wrap(tool, self, self._run_tool)
+
+    async def _results_told(self, link: Link, told: list[ToldResult]) -> None:
+        """Has a say once the results of a turn are told, before the runtime goes on with them."""
 
     def _open_link(self, invocation: InvocationContext) -> Link:
         """Makes the link for a conversation that was not seen before."""
@@ -305,12 +316,33 @@ class RehearsalPlugin(BasePlugin):
 
     # Within.
 
+    async def _run_tool(self, tool: BaseTool, run: ToolRun, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        try:
+            return await run(args=args, tool_context=tool_context)
+        except (SystemExit, KeyboardInterrupt) as wish:
+            await self._tell_exit(tool, tool_context, wish)
+            raise
+
+    async def _tell_exit(self, tool: BaseTool, tool_context: ToolContext, error: BaseException) -> None:
+        """Records what ends the event loop, and with it all that goes on: nothing can be sent later."""
+        link, call = self._ended_call(tool, tool_context)
+        call.error = describe_error(error, self.name)
+        runs = [(invocation, link.runs.pop(invocation)) for invocation in list(link.runs)]
+        for invocation, _ in runs:
+            self._close_calls(link, invocation, failed=True)
+        for run in [run for _, run in runs if not run.path]:
+            link.tell("run_failed", run.agent, run.path, error=call.error)
+        with suppress(RehearsalError, asyncio.TimeoutError):
+            await asyncio.wait_for(link.outbox.flush(), _EXIT_SECONDS)
+
     async def _finish(self) -> None:
         with self._mutex:
             links = list(self._links.values())
         for link in links:
             try:
                 await link.outbox.flush()
+            except SessionEnded as ended:
+                log.debug("a session takes no more: %s", ended)
             except RehearsalError as refused:
                 log.warning("a session could not be written to its end: %s", refused)
             await link.farewells()
@@ -379,8 +411,11 @@ class RehearsalPlugin(BasePlugin):
             fields["turn_id"] = turn
         link.tell("tool_call", event.author, path, **fields)
 
-    def _tell_results(self, link: Link, path: Path, event: Event, responses: list[types.FunctionResponse]) -> None:
+    def _tell_results(
+        self, link: Link, path: Path, event: Event, responses: list[types.FunctionResponse]
+    ) -> list[ToldResult]:
         """Records the results of one turn's calls, each with the state that it changed itself."""
+        results: list[ToldResult] = []
         whole = _lasting(event.actions.state_delta)
         told: dict[str, Any] = {}
         for response in responses:
@@ -391,10 +426,12 @@ class RehearsalPlugin(BasePlugin):
             own = whole if len(responses) == 1 else _lasting(getattr(call.actions, "state_delta", None))
             told.update(own)
             call.ended = call.ended or time.monotonic()
-            link.tell_result(call, json_bytes(response.response or {}), state_delta=jsonable(own))
+            observation = link.tell_result(call, json_bytes(response.response or {}), state_delta=jsonable(own))
+            results.append((response, observation))
         # ADK merges what parallel calls wrote; where that differs from the last one's word, the merged counts.
         merged = {key: value for key, value in whole.items() if key not in told or told[key] != value}
         self._tell_state(link, event.author, path, merged)
+        return results
 
     def _tell_state(self, link: Link, agent: str, path: Path, delta: dict[str, Any] | None) -> None:
         lasting = _lasting(delta)
@@ -425,6 +462,8 @@ class RehearsalPlugin(BasePlugin):
         link.tell("run_failed", agent, path, error=describe_error(error, self.name))
         try:
             await link.outbox.flush()
+        except SessionEnded:
+            return False
         except RehearsalError as refused:
             log.warning("the failure of a run could not be recorded: %s", refused)
             return False

@@ -7,20 +7,19 @@ import contextvars
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from signal import SIGINT, default_int_handler, getsignal
 from typing import TYPE_CHECKING, Any, cast
 
 from google.adk.tools.function_tool import FunctionTool
 
 from rehearsal.compat import HAS_TOOL_THREADS
-from rehearsal.errors import Cancelled
+from rehearsal.errors import Cancelled, ToolExit
+from rehearsal.wrapping import Run, wrap
 
 if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
-
-_WRAPPED = "_rehearsal_race"
-_ORIGINAL = "_rehearsal_run_async"
 
 Key = tuple[str, str]
 Late = Callable[[Key, "asyncio.Future[Any]"], None]
@@ -31,7 +30,8 @@ class Race:
 
     ADK waits for a tool until it is done. Wrapped, a tool runs in a task of its own, and whoever cancels it
     makes `Cancelled` come out of it at once. An asynchronous tool is cancelled inside as well. A synchronous
-    one cannot be stopped: it runs on in its thread, and what it gives later goes to `late`.
+    one cannot be stopped: it runs on in its thread, and what it gives later goes to `late`. A tool that wants
+    to end the program fails with `ToolExit` instead.
     """
 
     def __init__(self, session: Callable[[], str], late: Late) -> None:
@@ -44,24 +44,12 @@ class Race:
         self._session = session
         self._late = late
         self._running: dict[Key, tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
+        self._forbidden: set[Key] = set()
+        self._ended: set[str] = set()
 
     def wrap(self, tool: BaseTool) -> None:
         """Wraps a tool, once."""
-        if getattr(tool, _WRAPPED, None) is self:
-            return
-        # A tool that an earlier host has wrapped is unwrapped first.
-        original = getattr(tool, _ORIGINAL, None) or tool.run_async
-
-        async def run_async(*, args: dict[str, Any], tool_context: ToolContext) -> Any:
-            return await self._run(tool, original, args, tool_context)
-
-        try:
-            setattr(tool, _WRAPPED, self)
-            setattr(tool, _ORIGINAL, original)
-            tool.run_async = run_async  # type: ignore[method-assign]
-        except AttributeError:
-            return  # a tool that takes no attributes runs as it is, and cannot be cancelled
-        if not HAS_TOOL_THREADS and isinstance(tool, FunctionTool):
+        if wrap(tool, self, self._run) and not HAS_TOOL_THREADS and isinstance(tool, FunctionTool):
             setattr(tool, "_invoke_callable", _invoke_in_thread)  # noqa: B010
 
     def cancel(self, session: str, call_id: str) -> bool:
@@ -73,13 +61,25 @@ class Race:
         loop.call_soon_threadsafe(lambda: signal.done() or signal.set_result(None))
         return True
 
-    async def _run(
-        self, tool: BaseTool, original: Callable[..., Any], args: dict[str, Any], tool_context: ToolContext
-    ) -> Any:
+    def forbid(self, session: str, call_id: str) -> None:
+        """Cancels a call that has not begun yet."""
+        self._forbidden.add((session, call_id))
+
+    def end(self, session: str) -> None:
+        """Cancels the calls of a session that is over, those that run and those that are to begin."""
+        self._ended.add(session)
+        for call_session, call_id in list(self._running):
+            if call_session == session:
+                self.cancel(session, call_id)
+
+    async def _run(self, tool: BaseTool, original: Run, args: dict[str, Any], tool_context: ToolContext) -> Any:
         key = (self._session(), tool_context.function_call_id or "")
+        if key[0] in self._ended or key in self._forbidden:
+            self._forbidden.discard(key)
+            raise Cancelled(f"the call of {tool.name} was cancelled before it began")
         loop = asyncio.get_running_loop()
         signal: asyncio.Future[None] = loop.create_future()
-        work = loop.create_task(original(args=args, tool_context=tool_context))
+        work = loop.create_task(_contained(original(args=args, tool_context=tool_context)))
         self._running[key] = (loop, signal)
         try:
             await asyncio.wait({work, signal}, return_when=asyncio.FIRST_COMPLETED)
@@ -95,6 +95,24 @@ class Race:
         if not _is_synchronous(tool):
             work.cancel()
         raise Cancelled(f"the call of {tool.name} was cancelled while it ran")
+
+
+async def _contained(run: Awaitable[Any]) -> Any:
+    """Runs a tool; what would end the event loop, and every other session with it, is an error like any other."""
+    try:
+        return await run
+    except SystemExit as wish:
+        raise ToolExit(f"the tool wanted to end the program: {wish}") from wish
+    except KeyboardInterrupt as wish:
+        if _may_be_ctrl_c():
+            raise
+        raise ToolExit("the tool raised KeyboardInterrupt") from wish
+
+
+def _may_be_ctrl_c() -> bool:
+    """Tells whether Ctrl-C raises `KeyboardInterrupt` here: where nobody else takes the signal."""
+    here = threading.current_thread() is threading.main_thread()
+    return here and getsignal(SIGINT) is default_int_handler
 
 
 def _is_synchronous(tool: BaseTool) -> bool:

@@ -14,6 +14,9 @@ from rehearsal.request import read_content
 
 _PAGE = 1000
 _NEEDED = ("user_message", "model_response", "tool_call", "tool_result", "agent_ended", "note")
+_TOLD = (
+    "user_message", "model_response", "tool_call", "tool_result", "repeated_result", "late_result", "agent_ended"
+)  # fmt: skip
 # Calls that ADK makes itself, to ask the user for a confirmation, an input or a credential.
 _ADKS_OWN = "adk_request_"
 
@@ -67,7 +70,7 @@ class Rebuilt:
             if kind == "note":
                 kind = str(body["name"])
                 body = body["data"]
-            if kind in ("user_message", "model_response", "tool_call", "tool_result", "late_result", "agent_ended"):
+            if kind in _TOLD:
                 getattr(self, f"_{kind}")(event, body)
 
     def _user_message(self, event: Json, body: Json) -> None:
@@ -107,8 +110,15 @@ class Rebuilt:
             outcome: Json = body["outcome"]
             self._result(event, body, outcome.get("output"), outcome.get("error"))
 
+    def _repeated_result(self, event: Json, body: Json) -> None:
+        """The result of a tool that was confirmed and ran again."""
+        self._result(event, body, body.get("output"), body.get("error"))
+
     def _late_result(self, event: Json, body: Json) -> None:
-        """ADK has the second result of a call that was confirmed, and none of one that was cancelled."""
+        """ADK has the second result of a call that was confirmed, and none of one that was cancelled.
+
+        Only a server that knows no repeated results has the former as a late one.
+        """
         if str(body["call"]) in self._confirmed:
             self._result(event, body, body.get("output"), body.get("error"))
 

@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps import App
 
-from rehearsal.address import DEFAULT_PORT, SERVER_VARIABLE, TOKEN_VARIABLE, Address, resolve_address
+from rehearsal.address import DEFAULT_PORT, SERVER_VARIABLE, TOKEN_VARIABLE, Address, check_port, resolve_address
 from rehearsal.client import Client
 from rehearsal.describe import describe_agent
 from rehearsal.errors import RehearsalError, ServerRefused, SetupError
@@ -46,11 +46,14 @@ class SimulatedAgentConfig:
         agent: The agent, or an App with the agent and its plugins.
         eval_set_path: The EvalSet file that completed sessions are exported to; relative to the folder in
             which the simulator is made.
+        app_name: The folder of the agent's package, as `adk eval` knows it, for exported sessions; the App's
+            or the agent's own name when not given.
     """
 
     name: str
     agent: BaseAgent | App
     eval_set_path: str | os.PathLike[str]
+    app_name: str | None = None
 
 
 class AgentSimulator:
@@ -84,9 +87,11 @@ class AgentSimulator:
             raise SetupError(f"two agents are called {twice[0]!r}: people choose them by name")
         self._configs = list(agents)
         self._eval_sets = {config.name: Path.cwd() / Path(config.eval_set_path) for config in agents}
-        self._port = port
+        self._port = check_port(port)
         self._server = server if server is not None else os.environ.get(SERVER_VARIABLE) or None
         self._token = token
+        if self._server is not None:
+            resolve_address(self._server, token)  # what is wrong with it is said here
         self._host = new_id()
         self._stop = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -99,8 +104,13 @@ class AgentSimulator:
 
     def run(self) -> None:
         """Runs until it is interrupted."""
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             asyncio.run(self.run_async())
+        except KeyboardInterrupt:
+            return
+        except SystemExit as wish:
+            log.error("an agent's code ended this program: SystemExit(%s)", wish)
+            raise
 
     def stop(self) -> None:
         """Ends `run_async` as an interrupt would, from any thread."""
@@ -132,12 +142,13 @@ class AgentSimulator:
     async def _find_server(self, stack: contextlib.AsyncExitStack) -> Address:
         if self._server is not None:
             return resolve_address(self._server, self._token)
-        near = resolve_address(f"http://127.0.0.1:{self._port}", self._token)
+        # Port 0, any that is free, is where no server can be yet.
+        near = resolve_address(f"http://127.0.0.1:{self._port or DEFAULT_PORT}", self._token)
         if self._port and await is_reachable(near.urls[0]):
             return near
         started = await ServerProcess.start(self._port, near.token)
         stack.push_async_callback(started.stop)
-        return Address((started.url,), near.token)
+        return replace(near, urls=(started.url,))
 
 
 class _Hosting:
@@ -152,6 +163,9 @@ class _Hosting:
         self._race = Race(current_session, self._tell_late)
         self._agents = {config.name: HostedAgent(config.name, config.agent, client, self._race) for config in configs}
         self._eval_sets = eval_sets
+        self._app_names = {
+            config.name: config.app_name or self._agents[config.name].runner.app_name for config in configs
+        }
         self._sessions: dict[str, HostedAgent] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._runs: set[str] = set()
@@ -229,8 +243,13 @@ class _Hosting:
         raise RehearsalError(f"this host does not know the work {kind!r}; a newer version of it may")
 
     def _cancel(self, session: str, call_id: str) -> dict[str, Any]:
-        if not self._race.cancel(session, call_id):
+        if self._race.cancel(session, call_id):
+            return {}
+        agent = self._sessions.get(session)
+        if agent is None or not agent.plugin.awaits(session, call_id):
             raise RehearsalError(f"the call {call_id} is not running here")
+        self._race.forbid(session, call_id)
+        log.info("the call %s is cancelled before it begins", call_id)
         return {}
 
     def _tell_late(self, key: Key, work: asyncio.Future[Any]) -> None:
@@ -250,7 +269,7 @@ class _Hosting:
             environment[TOKEN_VARIABLE] = self._client.token
         process = await asyncio.create_subprocess_exec(
             str(find_binary()), "export", session, "--evalset", str(path), "--server", self._client.url,
-            "--format", "json", env=environment, stdin=asyncio.subprocess.DEVNULL,
+            "--app-name", self._app_names[name], "--format", "json", env=environment, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         stdout, stderr = await process.communicate()

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import pytest
+from google.adk.agents import Agent
 from google.adk.models.llm_request import LlmRequest
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 from pydantic import BaseModel, Field
 
-from rehearsal import RehearsalError, RehearsalPlugin
+from rehearsal import AgentSimulator, RehearsalError, RehearsalPlugin, SimulatedAgentConfig
 from rehearsal.address import read_token_file, resolve_address
 from rehearsal.request import describe_content, describe_request, read_content, read_response
 from rehearsal.schema import any_schema_to_json_schema, declaration_parameters, schema_to_json_schema
@@ -27,9 +28,26 @@ def test_addresses() -> None:
     assert address.token == "secret"
     assert resolve_address(None, None).urls == ("http://127.0.0.1:4200",)
     assert resolve_address("http://a.test?token=x", "mine").token == "mine"
-    for wrong in ("ftp://a.test", "http://", ","):
-        with pytest.raises(RehearsalError):
+    assert resolve_address("[::1]:4200", None).urls == ("http://[::1]:4200",)
+    for wrong in ("ftp://a.test", "http://", ",", "http://:4200", "http://[::1"):
+        with pytest.raises(RehearsalError, match="server address"):
             resolve_address(wrong, None)
+
+
+@pytest.mark.parametrize("port", ["99999", "0", "-1", "many"])
+def test_ports_that_are_none(port: str) -> None:
+    address = f"http://127.0.0.1:{port}/?token=secret"
+    with pytest.raises(RehearsalError, match=f"http://127.0.0.1:{port}.* 1 to 65535") as raised:
+        RehearsalPlugin(address)
+    assert "secret" not in str(raised.value)
+    with pytest.raises(RehearsalError, match="1 to 65535"):
+        AgentSimulator([SimulatedAgentConfig("a", Agent(name="a", model="m"), "x")], server=address)
+
+
+@pytest.mark.parametrize("port", [99999, -1])
+def test_ports_of_a_simulator_that_are_none(port: int) -> None:
+    with pytest.raises(RehearsalError, match=f"{port} is not a port; ports go from 0 to 65535"):
+        AgentSimulator([SimulatedAgentConfig("a", Agent(name="a", model="m"), "x")], port=port)
 
 
 def test_the_token_file_of_the_nearest_folder(tmp_path: Path) -> None:
@@ -37,7 +55,7 @@ def test_the_token_file_of_the_nearest_folder(tmp_path: Path) -> None:
     (tmp_path / ".rehearsal" / "token").write_text("abc\n")
     below = tmp_path / "x" / "y"
     below.mkdir(parents=True)
-    assert read_token_file(below) == "abc"
+    assert read_token_file(below) == ("abc", tmp_path / ".rehearsal" / "token")
 
 
 def test_wrong_settings_are_named() -> None:

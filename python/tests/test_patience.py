@@ -147,6 +147,40 @@ def test_a_wrong_token_is_said_clearly(server: Server) -> None:
     asyncio.run(main())
 
 
+def test_which_token_is_wrong(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path("/"))
+
+    def told(address: str, token: str | None = None) -> str:
+        async def main() -> str:
+            with pytest.raises(RehearsalError) as raised:
+                await Client(resolve_address(address, token)).send("GET", "/v1/sessions")
+            return str(raised.value)
+
+        return asyncio.run(main())
+
+    missing = told(server.url)
+    assert missing.startswith(f"the Rehearsal server at {server.url} wants its token, and none was given")
+    assert "REHEARSAL_TOKEN" in missing
+    assert ".rehearsal/token" in missing
+
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / ".rehearsal" / "token"
+    place.parent.mkdir()
+    place.write_text("s3cret-of-a-file\n")
+    by_file = told(server.url)
+    assert by_file.startswith(f"the token in {place} is not that of the Rehearsal server at {server.url}")
+    by_address = told(f"{server.url}?token=s3cret-of-an-address")
+    assert by_address.startswith("the token in `?token=` of the address is not that of")
+    monkeypatch.setenv("REHEARSAL_TOKEN", "s3cret-of-a-variable")
+    by_variable = told(server.url)
+    assert by_variable.startswith("the token in the environment variable REHEARSAL_TOKEN is not that of")
+    by_argument = told(server.url, "s3cret-of-an-argument")
+    assert by_argument.startswith("the token in the argument `token` is not that of")
+    for each in (by_file, by_address, by_variable, by_argument):
+        assert "s3cret" not in each
+        assert ".rehearsal/token of the folder in which the server was started" in each
+
+
 def test_what_is_refused_is_raised_and_does_not_hold_up_the_rest(server: Server, person: Person) -> None:
     async def main() -> None:
         client = Client(resolve_address(server.url, server.token))

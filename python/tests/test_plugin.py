@@ -155,6 +155,31 @@ def test_agents_are_selected_by_name(server: Server, person: Person) -> None:
     asyncio.run(main())
 
 
+def test_that_an_agent_waits_is_said_once(server: Server, person: Person, caplog: pytest.LogCaptureFixture) -> None:
+    def said() -> list[tuple[str, str]]:
+        found = [record for record in caplog.records if "waits for a person" in record.getMessage()]
+        return [(record.levelname, record.getMessage()) for record in found]
+
+    async def main() -> None:
+        nobody = RehearsalPlugin(server.url, token=server.token, agents=[])
+        await Conversation(Agent(name="parrot", model=Parrot()), nobody).say("hello")
+        assert said() == []
+        parrot = Agent(name="parrot", model=Parrot(), description="repeats")
+        root = Agent(name="root", model=NEVER_CALLED, sub_agents=[parrot])
+        plugin = RehearsalPlugin(server.url, token=server.token, agents=["root"])
+        conversation = Conversation(root, plugin)
+        cues: list[Json] = []
+
+        async def play() -> None:
+            cues.append(await person.answer(text="hi"))
+
+        await playing(conversation.say("hello"), play())
+        await playing(conversation.say("again"), person.answer(text="hi"))
+        assert said() == [("WARNING", f"root waits for a person: {server.url}/sessions/{cues[0]['session']}")]
+
+    asyncio.run(main())
+
+
 def test_transfer_to_a_sub_agent(plugin: RehearsalPlugin, person: Person) -> None:
     async def main() -> None:
         helper = Agent(name="helper", model=NEVER_CALLED, description="helps", tools=[add])
@@ -457,6 +482,34 @@ def test_results_are_not_kept_when_they_are_told(server: Server, person: Person)
     asyncio.run(main())
 
 
+def test_one_more_result_of_a_call_and_a_late_one(server: Server, person: Person) -> None:
+    async def main() -> None:
+        session = str((await person.call("POST", "/v1/sessions", {"agent": "a"}))["id"])
+        link = Link(Client(resolve_address(server.url, server.token)), session, None, join=False)
+        link.tell("user_message", "a", (), content={"role": "user", "parts": [{"text": "pay"}]})
+        link.tell("tool_call", "a", (), call_id="c", tool="pay", args={})
+        paid = Call("c", "pay", "a", (), "i", told=True, ended=1.0, started=1.0)
+        first = link.tell_result(paid, b'{"error":"requires confirmation"}')
+        again = link.tell_result(paid, b'{"result":"paid"}', state_delta={"paid": True})
+        late = link.tell_result(paid, b'{"result":"paid"}', late=True)
+        kept = {"type": "tool_result", "agent": "a", "call_id": "c", "tool": "pay", "duration_ms": 0}
+        told = [json.loads(each.to_json()) for each in (first, again, late)]
+        for each in told:
+            del each["event_id"], each["at"]
+        assert told == [
+            {**kept, "output": {"error": "requires confirmation"}},
+            {**kept, "output": {"result": "paid"}, "state_delta": {"paid": True}, "again": True},
+            {**kept, "output": {"result": "paid"}, "late": True},
+        ]
+        # Whatever the server makes of the second one, it is on the ledger, and so is the state.
+        await link.outbox.flush()
+        ledger = await person.events(session)
+        assert json.dumps(ledger).count('{"result": "paid"}') == 2
+        assert state_of(ledger) == {"session": {"paid": True}}
+
+    asyncio.run(main())
+
+
 def test_values_that_json_does_not_have(plugin: RehearsalPlugin, person: Person) -> None:
     def odd() -> Json:
         """Gives odd things."""
@@ -541,6 +594,12 @@ def test_a_tool_that_wants_confirmation(plugin: RehearsalPlugin, person: Person)
         assert "requires confirmation" in text
         assert '{"result": 2}' in text
         assert len(bodies(ledger, "user_message")) == 2
+        # What the user said is the result of the question, and what the tool gave then is no late result.
+        answers = [body["outcome"] for body in bodies(ledger, "tool_result") if body["tool"] != "add"]
+        assert answers == [{"output": {"confirmed": True}}]
+        notes = {body["name"]: body["data"] for body in bodies(ledger, "note")}
+        assert notes["repeated_result"]["output"] == {"result": 2}
+        assert "late_result" not in notes
 
     asyncio.run(main())
 

@@ -33,6 +33,7 @@ from mcp import StdioServerParameters
 from pydantic import BaseModel
 
 from rehearsal import AgentSimulator, RehearsalError, SimulatedAgentConfig
+from tests.hosting import final, hosting, running_call, start
 from tests.stage import NEVER_CALLED, Json, Person, Server, bodies, call, eventually, failures, kinds, state_of
 
 ROOT = Path(__file__).parent.parent
@@ -52,59 +53,6 @@ def remember(value: str, tool_context: ToolContext) -> str:
     """Writes into the state."""
     tool_context.state["kept"] = value
     return "kept"
-
-
-@asynccontextmanager
-async def hosting(
-    server: Server, *agents: Any, evalset: str = "out.evalset.json"
-) -> AsyncGenerator[AgentSimulator, None]:
-    """Runs a simulator for as long as the test needs it."""
-    os.environ["REHEARSAL_BIN"] = server.binary
-    configs = [
-        SimulatedAgentConfig(name=getattr(agent, "name", "agent"), agent=agent, eval_set_path=evalset)
-        for agent in agents
-    ]
-    simulator = AgentSimulator(configs, server=server.url, token=server.token)
-    running = asyncio.create_task(simulator.run_async())
-    try:
-        person = Person(server)
-
-        async def online() -> bool:
-            if running.done():
-                running.result()
-            known: list[Json] = (await person.call("GET", "/v1/agents"))["agents"]
-            names = {agent["name"] for agent in known if agent["online"]}
-            return {config.name for config in configs} <= names
-
-        await eventually(online, "agent online")
-        yield simulator
-    finally:
-        simulator.stop()
-        await asyncio.wait_for(running, 30)
-
-
-async def start(person: Person, agent: str, **opening: Any) -> str:
-    made: Json = await person.call("POST", "/v1/sessions", {"agent": agent, **opening})
-    return str(made["id"])
-
-
-async def final(person: Person, session: str, count: int = 1) -> list[Any]:
-    """Waits until a session has so many final responses, and gives them."""
-
-    async def look() -> list[Any]:
-        finals = [entry["content"] for entry in await person.history(session) if entry["type"] == "final_response"]
-        return finals if len(finals) >= count else []
-
-    return list(await eventually(look, f"final response {count}"))
-
-
-async def running_call(person: Person, session: str) -> str:
-    async def look() -> list[Json]:
-        told: Json = await person.call("GET", f"/v1/sessions/{session}")
-        return told["waiting_calls"]
-
-    calls = await eventually(look, "running call")
-    return str(calls[0]["call_id"])
 
 
 def test_from_the_first_message_to_the_golden_trace(server: Server, person: Person, tmp_path: Path) -> None:
@@ -158,7 +106,26 @@ def test_from_the_first_message_to_the_golden_trace(server: Server, person: Pers
     asyncio.run(main())
 
 
-def test_several_sessions_at_once(server: Server, person: Person) -> None:
+@pytest.mark.parametrize("as_app", [False, True], ids=["an agent", "an app"])
+def test_a_golden_trace_names_the_app_as_adk_knows_it(
+    server: Server, person: Person, tmp_path: Path, as_app: bool
+) -> None:
+    async def main() -> None:
+        agent = Agent(name="plain", model=NEVER_CALLED)
+        offered = App(name="plain_app", root_agent=agent) if as_app else agent
+        evalset = tmp_path / "plain.evalset.json"
+        async with hosting(server, offered, evalset=str(evalset), name="Plain One"):
+            session = await start(person, "Plain One", query={"text": "hi"})
+            await person.answer(session, text="hello")
+            await final(person, session)
+            await person.call("POST", f"/v1/sessions/{session}/export", {})
+        case = json.loads(evalset.read_text())["eval_cases"][0]
+        assert case["session_input"]["app_name"] == ("plain_app" if as_app else "plain")
+
+    asyncio.run(main())
+
+
+def test_several_sessions_at_once(server: Server, person: Person, caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         shared = FunctionTool(add)
         agents = [Agent(name=name, model=NEVER_CALLED, tools=[shared]) for name in ("one", "two")]
@@ -172,6 +139,8 @@ def test_several_sessions_at_once(server: Server, person: Person) -> None:
                 assert await final(person, session) == [f"bye {session}"]
                 outputs = [e["result"] for e in await person.history(session) if e["type"] == "tool_output"]
                 assert outputs == [{"result": number + 1}]
+        # Who started the simulator was told where the page is.
+        assert "waits for a person" not in caplog.text
 
     asyncio.run(main())
 
@@ -598,6 +567,8 @@ def test_the_host_command(server: Server, person: Person, tmp_path: Path, import
         if host.poll() is None:
             host.kill()
             host.wait()
+    case = json.loads((package / "Packaged.evalset.json").read_text())["eval_cases"][0]
+    assert case["session_input"]["app_name"] == "my_agent"
 
 
 def test_the_host_command_says_what_is_missing(tmp_path: Path) -> None:
