@@ -25,9 +25,9 @@ pub struct EvalSetDefaults {
 }
 
 impl EvalSetDefaults {
-    /// The eval set of an agent: `math_agent_evals`, with the agent's name.
-    pub fn for_agent(agent: &str, now: Timestamp) -> Self {
-        Self { eval_set_id: eval_set_id(agent), name: Some(agent.to_owned()), now }
+    /// The eval set of an agent in this file: the id that [`eval_set_id`] gives, and the agent's name.
+    pub fn for_agent(agent: &str, file: &Path, now: Timestamp) -> Self {
+        Self { eval_set_id: eval_set_id(agent, file), name: Some(agent.to_owned()), now }
     }
 }
 

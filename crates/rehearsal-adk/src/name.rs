@@ -1,5 +1,7 @@
 //! Names: of agents as ADK folders have them, of eval cases and of eval sets.
 
+use std::path::Path;
+
 use rehearsal_core::Timestamp;
 
 /// An agent's name in snake case: an underscore before every capital but the first character, all in lower case, and
@@ -23,9 +25,32 @@ pub fn snake_case(name: &str) -> String {
     spaced.to_lowercase().chars().map(is_plain).collect()
 }
 
-/// The id of the eval set of an agent: `math_agent_evals`. ADK takes letters, digits and underscores only.
-pub fn eval_set_id(agent: &str) -> String {
-    format!("{}_evals", snake_case(agent))
+/// The id of the eval set of an agent in a file: `math_agent_evals`, with the file's name in it where that says more than
+/// the agent's. `adk eval` runs no two files with one id, and takes letters, digits and underscores only.
+///
+/// ```
+/// # use std::path::Path;
+/// use rehearsal_adk::eval_set_id;
+///
+/// assert_eq!(eval_set_id("MathAgent", Path::new("sets/math_agent.evalset.json")), "math_agent_evals");
+/// assert_eq!(eval_set_id("MathAgent", Path::new("sets/smoke.evalset.json")), "math_agent_smoke_evals");
+/// ```
+pub fn eval_set_id(agent: &str, file: &Path) -> String {
+    let agent = snake_case(agent);
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.strip_suffix(".json").unwrap_or(&name);
+    let stem = stem.strip_suffix(".evalset").unwrap_or(stem);
+    let plain = snake_case(stem);
+    if plain.is_empty() || plain == agent || plain.strip_suffix("_evals") == Some(&agent) {
+        return format!("{agent}_evals");
+    }
+    // In some scripts nothing of a name would be left, so that all of them were the same.
+    let spelt = |character: char| match character {
+        '\0'..='\x7f' => character.to_string(),
+        _ => format!("u{:x}", u32::from(character)),
+    };
+    let spelt: String = stem.chars().map(spelt).collect();
+    format!("{agent}_{}_evals", snake_case(&spelt))
 }
 
 /// An eval set id with everything replaced that ADK does not take in one.
@@ -87,8 +112,24 @@ mod tests {
     }
 
     #[test]
+    fn set_ids_name_the_agent_and_what_the_file_adds() {
+        for (agent, file, id) in [
+            ("Math Agent", "Math Agent.evalset.json", "math__agent_evals"),
+            ("MathAgent", "deep/math_agent.evalset.json", "math_agent_evals"),
+            ("MathAgent", "math_agent_evals.json", "math_agent_evals"),
+            ("MathAgent", ".evalset.json", "math_agent_evals"),
+            ("MathAgent", "golden.evalset.json", "math_agent_golden_evals"),
+            ("MathAgent", "golden.test.json", "math_agent_golden_test_evals"),
+            ("MathAgent", "golden-2", "math_agent_golden_2_evals"),
+            ("Ärzte", "Ärzte.evalset.json", "_rzte_evals"),
+            ("a", "黄金.evalset.json", "a_u9ec4u91d1_evals"),
+        ] {
+            assert_eq!(eval_set_id(agent, Path::new(file)), id, "{agent} in {file}");
+        }
+    }
+
+    #[test]
     fn set_ids_are_paths_segments_to_adk() {
-        assert_eq!(eval_set_id("Math Agent"), "math__agent_evals");
         assert_eq!(sanitised("a/b:c é"), "a_b_c__");
         assert_eq!(sanitised(""), "_");
     }

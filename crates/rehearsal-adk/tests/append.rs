@@ -21,7 +21,8 @@ fn golden() -> GoldenTrace {
 }
 
 fn append(path: &Path) -> Result<Written, AppendError> {
-    append_to_file(path, &EvalSetDefaults::for_agent("Math Agent", FixedClock::default().now()), &golden())
+    let defaults = EvalSetDefaults::for_agent("Math Agent", path, FixedClock::default().now());
+    append_to_file(path, &defaults, &golden())
 }
 
 fn folder() -> TempDir {
@@ -40,7 +41,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn a_new_file_is_an_eval_set_of_the_agent() {
     let folder = folder();
-    let path = folder.path().join("made/for it/math.evalset.json");
+    let path = folder.path().join("made/for it/math__agent.evalset.json");
     let written = append(&path).unwrap();
     assert_eq!((written.cases, written.is_new, &*written.eval_id), (1, true, "agent_2026-01-01T12-00-00"));
     assert_eq!(written.hints, [""; 0]);
@@ -50,7 +51,7 @@ fn a_new_file_is_an_eval_set_of_the_agent() {
     assert_eq!(EvalSet::read(&text).unwrap().set.to_json(), text);
     assert_eq!(
         names(path.parent().unwrap()),
-        ["math.evalset.json", "math.evalset.json.lock", "math.evalset.rehearsal.json"]
+        ["math__agent.evalset.json", "math__agent.evalset.json.lock", "math__agent.evalset.rehearsal.json"]
     );
     let sidecar: Value = serde_json::from_str(&fs::read_to_string(sidecar_path(&path)).unwrap()).unwrap();
     assert_eq!(
@@ -59,6 +60,19 @@ fn a_new_file_is_an_eval_set_of_the_agent() {
             "session": "s-1", "exported_at": "2026-01-01T12:00:00Z", "version": env!("CARGO_PKG_VERSION"),
         }})
     );
+}
+
+/// `adk eval agent one.evalset.json two.evalset.json` runs no two eval sets of one id.
+#[test]
+fn two_files_of_one_agent_are_two_eval_sets() {
+    let folder = folder();
+    let id = |name: &str| {
+        let path = folder.path().join(name);
+        append(&path).unwrap();
+        EvalSet::read(&fs::read_to_string(&path).unwrap()).unwrap().set.eval_set_id
+    };
+    assert_eq!(id("one.evalset.json"), "math__agent_one_evals");
+    assert_eq!(id("two.evalset.json"), "math__agent_two_evals");
 }
 
 #[test]
@@ -132,8 +146,9 @@ fn files_that_are_no_eval_set_are_refused_and_left_alone() {
 fn colons_are_hinted_at() {
     let folder = folder();
     let trace = GoldenTrace::from_ledger(&session(), &TraceOptions::default()).unwrap();
-    let defaults = EvalSetDefaults::for_agent("a", FixedClock::default().now());
-    let written = append_to_file(&folder.path().join("a.evalset.json"), &defaults, &trace).unwrap();
+    let path = folder.path().join("a.evalset.json");
+    let defaults = EvalSetDefaults::for_agent("a", &path, FixedClock::default().now());
+    let written = append_to_file(&path, &defaults, &trace).unwrap();
     assert_eq!(written.hints.len(), 1, "{:?}", written.hints);
     assert!(written.hints[0].contains("colons"), "{:?}", written.hints);
 }

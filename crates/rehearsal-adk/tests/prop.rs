@@ -144,7 +144,7 @@ proptest! {
         let rest = format!("{line}],{line}\"eval_set_id\":\"s\"}}{line}");
         std::fs::write(&path, format!("{head}{rest}")).unwrap();
         let trace = GoldenTrace::from_ledger(&ledger(&text), &TraceOptions::default()).unwrap();
-        let defaults = EvalSetDefaults::for_agent("a", FixedClock::default().now());
+        let defaults = EvalSetDefaults::for_agent("a", &path, FixedClock::default().now());
         append_to_file(&path, &defaults, &trace).unwrap();
         let after = std::fs::read_to_string(&path).unwrap();
         prop_assert!(after.starts_with(&head) && after.ends_with(&rest), "{}", after);

@@ -82,7 +82,7 @@ fn export(args: &ExportArgs) -> Result<Written, String> {
         TraceOptions { app_name: args.app_name.clone(), colons: !args.no_colons, ..TraceOptions::default() };
     let trace = GoldenTrace::from_ledger(&ledger, &options)
         .map_err(|why| format!("session `{}` cannot be exported: {why}", args.session))?;
-    let defaults = EvalSetDefaults::for_agent(&trace.agent, SystemClock.now());
+    let defaults = EvalSetDefaults::for_agent(&trace.agent, &args.evalset, SystemClock.now());
     append_to_file(&args.evalset, &defaults, &trace).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
