@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 import time
 import weakref
 from collections.abc import Mapping
@@ -21,6 +22,10 @@ _LONGEST_PAUSE = 2.0
 _FIRST_PAUSE = 0.05
 _SAY_AGAIN = 30.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_PROBLEM = "application/problem+json"
+_KIND = re.compile(r"[a-z][a-z0-9_]*")
+# What these say is about the moment, whoever says it.
+_MOMENTARY = (408, 421, 425, 429)
 
 log = logging.getLogger("rehearsal")
 
@@ -30,7 +35,9 @@ class Client:
 
     A server that cannot be reached, answers 429 or answers 5xx is asked again, at each of its addresses in
     turn, for as long as it takes. Every request of the contract can be repeated. What the server refuses
-    (4xx) is raised at once.
+    (4xx) is raised at once. It counts as the server's word only in the form that the server gives it: what a
+    proxy in between says is waited out, once the server itself has spoken there. Before that the address may
+    be wrong, and is raised.
     """
 
     def __init__(self, address: Address) -> None:
@@ -39,6 +46,7 @@ class Client:
         self._token_from = address.token_from
         self._file_token: str | None = None
         self._at = 0
+        self._has_spoken = False
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
             weakref.WeakKeyDictionary()
         )
@@ -82,7 +90,8 @@ class Client:
             CueDismissed: The cue that is asked for was put away.
             SessionEnded: The session is over.
             ServerRefused: The server refused the request for another reason.
-            SetupError: No such request can be sent, or the token is missing or wrong.
+            SetupError: No such request can be sent, the token is missing or wrong, or it is not a Rehearsal
+                server that answers.
         """
         patience = _Patience(f"{method} {path}")
         while True:
@@ -98,11 +107,18 @@ class Client:
                 self._leave(at)
                 await patience.pause(f"cannot reach {url}: {problem or type(problem).__name__}")
                 continue
-            status = response.status_code
+            status, retry_after = response.status_code, response.headers.get("retry-after")
             if status == 429 or (status >= 500 and status not in (501, 505)):
                 self._leave(at)
-                await patience.pause(f"{url} answered {status}", response.headers.get("retry-after"))
+                await patience.pause(f"{url} answered {status}", retry_after)
                 continue
+            if _is_of_another(response):
+                if not self._has_spoken and status not in _MOMENTARY:
+                    raise _no_server(url, f"{method} {path}", response)
+                self._leave(at)
+                await patience.pause(f"{url} answered {status}, and not as a Rehearsal server does", retry_after)
+                continue
+            self._has_spoken = True
             if status == 401:
                 if self._renew_token(response):
                     continue
@@ -223,6 +239,22 @@ class _Patience:
             )
 
 
+def _is_of_another(response: httpx.Response) -> bool:
+    """Tells whether somebody in between answered, a proxy or a portal, and not the server itself."""
+    told = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if response.is_success:
+        return told == "text/html"
+    return told != _PROBLEM or _KIND.fullmatch(_problem(response)[0]) is None
+
+
+def _no_server(url: str, request: str, response: httpx.Response) -> SetupError:
+    said = " ".join(response.text[:200].split())
+    return SetupError(
+        f"what is at {url} answered {request} with {response.status_code}, and not as a Rehearsal server does: {said}"
+        "\n\nhint: give the address that `rehearse serve` prints, as `server=` or in REHEARSAL_SERVER"
+    )
+
+
 def raise_refusal(response: httpx.Response, request: str) -> None:
     """Raises what a refusal means; an answer that is none passes."""
     if not response.is_error:
@@ -243,6 +275,6 @@ def _problem(response: httpx.Response) -> tuple[str, str]:
     if not isinstance(told, dict):
         return "unknown", response.text[:500] or response.reason_phrase
     problem = cast("dict[str, Any]", told)
-    kind = str(problem.get("type", "unknown")).rsplit("/", 1)[-1]
+    kind = str(problem.get("type", "unknown"))
     detail = str(problem.get("detail") or problem.get("title") or response.reason_phrase)
     return kind, detail
