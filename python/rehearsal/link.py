@@ -89,6 +89,7 @@ class Link:
         self.session = session
         self.calls: dict[str, Call] = {}
         self.runs: dict[str, Run] = {}
+        self.has_spoken = False
         self._client = client
         self._farewells: set[asyncio.Task[None]] = set()
         self._is_ours = opening is not None and not join

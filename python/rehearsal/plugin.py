@@ -109,9 +109,14 @@ class RehearsalPlugin(BasePlugin):
     ) -> types.Content | None:
         """Records what the user said; results that the user gives (a confirmation) close their calls."""
         link, path = self._begin(invocation_context)
-        agent = self._run(link, invocation_context, path).agent
+        run = self._run(link, invocation_context, path)
         if self._records_user_message(path):
-            link.tell("user_message", agent, path, content=describe_content(user_message))
+            said = describe_content(user_message)
+            link.tell("user_message", run.agent, path, content=said)
+            if not path and await self._is_over(link, run):
+                link = self._link_anew(invocation_context)
+                link.runs[invocation_context.invocation_id] = run
+                link.tell("user_message", run.agent, path, content=said)
         for part in user_message.parts or []:
             answer = part.function_response
             call = link.calls.get(answer.id or "") if answer is not None else None
@@ -374,6 +379,25 @@ class RehearsalPlugin(BasePlugin):
             if link is None:
                 link = self._links[key] = self._open_link(invocation)
             return link
+
+    async def _is_over(self, link: Link, run: Run) -> bool:
+        """Tells whether a session of ours was ended between its runs; one that the program named stays the one."""
+        is_first, link.has_spoken = not link.has_spoken, True
+        if is_first or self._session is not None or any(each is not run for each in link.runs.values()):
+            return False
+        await link.outbox.settle()
+        return link.outbox.ended
+
+    def _link_anew(self, invocation: InvocationContext) -> Link:
+        """Goes on in a new session: the conversation is the program's, and does not end with a record of it."""
+        session = invocation.session
+        link = self._open_link(invocation)
+        link.has_spoken = True
+        with self._mutex:
+            ended = self._links.get((session.app_name, session.user_id, session.id))
+            self._links[session.app_name, session.user_id, session.id] = link
+        log.info("session %s has ended; %s goes on in %s", ended and ended.session, session.id, link.session)
+        return link
 
     def _run(self, link: Link, invocation: InvocationContext, path: Path) -> Run:
         run = link.runs.get(invocation.invocation_id)
