@@ -90,6 +90,7 @@ class Link:
         self.calls: dict[str, Call] = {}
         self.runs: dict[str, Run] = {}
         self.has_spoken = False
+        self._names: dict[str, list[str]] = {}
         self._client = client
         self._farewells: set[asyncio.Task[None]] = set()
         self._is_ours = opening is not None and not join
@@ -113,6 +114,26 @@ class Link:
             else:
                 return
         await self._client.send("POST", "/v1/sessions", body=json_bytes({"id": self.session, **(self._opening or {})}))
+
+    def call(self, runtime_id: str | None, invocation: str) -> Call | None:
+        """Finds a call by the id that the runtime has for it.
+
+        A model that plays itself may give one id to many calls, in one turn after another or inside of each
+        other. The last of this run that has no result is meant then.
+        """
+        names = self._names.get(runtime_id or "", [runtime_id or ""])
+        found = [self.calls[name] for name in reversed(names) if name in self.calls]
+        return max(found, key=lambda call: (call.invocation == invocation, call.open), default=None)
+
+    def add_call(self, runtime_id: str, tool: str, agent: str, path: Path, invocation: str) -> Call:
+        """Remembers a call, under another name where its id is taken: the ledger has one call of a name."""
+        names = self._names.setdefault(runtime_id, [runtime_id] if runtime_id in self.calls else [])
+        name, count = runtime_id, len(names) + 1
+        while name in self.calls:
+            name, count = f"{runtime_id}~{count}", count + 1
+        names.append(name)
+        call = self.calls[name] = Call(name, tool, agent, path, invocation)
+        return call
 
     def tell(self, kind: str, agent: str, path: Path, **fields: Any) -> None:
         """Writes down that something happened."""

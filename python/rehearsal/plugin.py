@@ -119,7 +119,7 @@ class RehearsalPlugin(BasePlugin):
                 link.tell("user_message", run.agent, path, content=said)
         for part in user_message.parts or []:
             answer = part.function_response
-            call = link.calls.get(answer.id or "") if answer is not None else None
+            call = link.call(answer.id, invocation_context.invocation_id) if answer is not None else None
             if answer is not None and call is not None and call.open:
                 call.ended = time.monotonic()
                 link.tell_answer(call, json_bytes(answer.response or {}))
@@ -357,7 +357,7 @@ class RehearsalPlugin(BasePlugin):
         around = _around.get()
         link = around[0] if around is not None else self._link(invocation)
         path: Path = around[1] if around is not None else ()
-        task = link.calls.get(isolation_scope_of(invocation) or "")
+        task = link.call(isolation_scope_of(invocation), invocation.invocation_id)
         if task is not None:
             path = (*task.path, task.call_id)
         return link, path
@@ -366,7 +366,7 @@ class RehearsalPlugin(BasePlugin):
         """Finds the place of an event, which ADK may hand over outside the task that made it."""
         link, path = self._begin(invocation)
         run = self._run(link, invocation, path)
-        task = link.calls.get(getattr(event, "isolation_scope", None) or "")
+        task = link.call(getattr(event, "isolation_scope", None), invocation.invocation_id)
         if task is not None:
             return link, (*task.path, task.call_id), run
         return link, run.paths.get(event.branch, path), run
@@ -408,28 +408,27 @@ class RehearsalPlugin(BasePlugin):
     def _call(
         self, link: Link, invocation: InvocationContext, path: Path, tool: BaseTool, context: ToolContext
     ) -> Call:
-        call_id = context.function_call_id or ""
-        call = link.calls.get(call_id)
+        call = link.call(context.function_call_id, invocation.invocation_id)
         if call is None:
-            call = link.calls[call_id] = Call(
-                call_id, tool.name, _agent_name(invocation), path, invocation.invocation_id
+            call = link.add_call(
+                context.function_call_id or "", tool.name, _agent_name(invocation), path, invocation.invocation_id
             )
         return call
 
     def _ended_call(self, tool: BaseTool, context: ToolContext) -> tuple[Link, Call]:
         invocation = invocation_of(context)
         link, path = self._begin(invocation)
-        call_id = context.function_call_id or ""
-        around = path[:-1] if path and path[-1] == call_id else path
-        call = self._call(link, invocation, around, tool, context)
+        call = self._call(link, invocation, path, tool, context)
         call.ended = time.monotonic()
         call.actions = context.actions
         return link, call
 
     def _tell_call(self, link: Link, run: Run, path: Path, event: Event, asked: types.FunctionCall) -> None:
-        call_id = asked.id or new_id()
-        link.calls[call_id] = Call(call_id, asked.name or "", event.author, path, event.invocation_id, told=True)
-        fields: dict[str, Any] = {"call_id": call_id, "tool": asked.name or "", "args": asked.args or {}}
+        call = link.call(asked.id, event.invocation_id)
+        if call is None or call.told:
+            call = link.add_call(asked.id or new_id(), asked.name or "", event.author, path, event.invocation_id)
+        call.told = True
+        fields: dict[str, Any] = {"call_id": call.call_id, "tool": call.tool, "args": asked.args or {}}
         turn = run.turns.get((event.author, event.branch))
         if turn is not None:
             fields["turn_id"] = turn
@@ -443,10 +442,11 @@ class RehearsalPlugin(BasePlugin):
         whole = _lasting(event.actions.state_delta)
         told: dict[str, Any] = {}
         for response in responses:
-            call = link.calls.get(response.id or "")
+            call = link.call(response.id, event.invocation_id)
             if call is None:
-                call = Call(response.id or new_id(), response.name or "", event.author, path, event.invocation_id)
-                link.calls[call.call_id] = call
+                call = link.add_call(
+                    response.id or new_id(), response.name or "", event.author, path, event.invocation_id
+                )
             own = whole if len(responses) == 1 else _lasting(getattr(call.actions, "state_delta", None))
             told.update(own)
             call.ended = call.ended or time.monotonic()
