@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import os
 import sys
-import threading
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,10 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"error: {error}\n\nhint: google-adk is needed here: pip install 'agent-rehearsal[adk]'", file=sys.stderr)
         return _NOT_SET_UP
-    if any(thread.name.startswith("adk_tool_executor") for thread in threading.enumerate()):
-        # A synchronous tool that was cancelled may run on for ever, and Python would wait for it.
-        sys.stderr.flush()
-        os._exit(0)
     return 0
 
 

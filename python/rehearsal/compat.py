@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -19,10 +20,32 @@ if TYPE_CHECKING:
 # From 2.0 on, plugins are told when a run fails. Before, nobody tells them.
 TELLS_RUN_ERRORS = hasattr(BasePlugin, "on_run_error_callback")
 
-# From 2.0 on, ADK runs synchronous tools on a thread pool of its own when it is asked to.
+# From 2.0 on, ADK runs synchronous functions on a thread pool of its own when it is asked to.
 HAS_TOOL_THREADS = int(adk_version.split(".", 1)[0]) >= 2 and "tool_thread_pool_config" in RunConfig.model_fields
 
 _TOOL_THREADS = 64
+
+FunctionRunner = Callable[[Callable[..., Any], dict[str, Any]], Awaitable[Any]]
+
+
+def _find(module: str, name: str) -> Any:
+    try:
+        return getattr(importlib.import_module(module), name, None)
+    except ImportError:
+        return None
+
+
+# From 2.12 on, ADK can be told who calls the synchronous functions of tools.
+_use_function_runner = _find("google.adk.utils._sync_runner", "_use_sync_callable_runner")
+TAKES_FUNCTION_RUNNER = _use_function_runner is not None
+
+
+def function_runner(runner: FunctionRunner | None) -> AbstractContextManager[None]:
+    """Has `runner` call the synchronous functions of tools within; `None` has them called where they are.
+
+    Does nothing where ADK cannot be told.
+    """
+    return _use_function_runner(runner) if TAKES_FUNCTION_RUNNER else nullcontext()
 
 
 def invocation_of(context: Any) -> InvocationContext:

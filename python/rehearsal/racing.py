@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from google.adk.tools.function_tool import FunctionTool
 
-from rehearsal.compat import HAS_TOOL_THREADS
+from rehearsal.compat import TAKES_FUNCTION_RUNNER, function_runner
 from rehearsal.errors import Cancelled, ToolExit
 from rehearsal.wrapping import Run, wrap
 
@@ -30,8 +30,8 @@ class Race:
 
     ADK waits for a tool until it is done. Wrapped, a tool runs in a task of its own, and whoever cancels it
     makes `Cancelled` come out of it at once. An asynchronous tool is cancelled inside as well. A synchronous
-    one cannot be stopped: it runs on in its thread, and what it gives later goes to `late`. A tool that wants
-    to end the program fails with `ToolExit` instead.
+    one cannot be stopped: it runs on in a thread of its own, and what it gives later goes to `late`. A program
+    that ends does not wait for it. A tool that wants to end the program fails with `ToolExit` instead.
     """
 
     def __init__(self, session: Callable[[], str], late: Late) -> None:
@@ -46,10 +46,16 @@ class Race:
         self._running: dict[Key, tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
         self._forbidden: set[Key] = set()
         self._ended: set[str] = set()
+        self._left: dict[asyncio.Task[Any], str] = {}
+
+    @property
+    def left(self) -> list[str]:
+        """The tools that nobody waits for any more, and that still run."""
+        return sorted(set(self._left.values()))
 
     def wrap(self, tool: BaseTool) -> None:
         """Wraps a tool, once."""
-        if wrap(tool, self, self._run) and not HAS_TOOL_THREADS and isinstance(tool, FunctionTool):
+        if wrap(tool, self, self._run) and not TAKES_FUNCTION_RUNNER and isinstance(tool, FunctionTool):
             setattr(tool, "_invoke_callable", _invoke_in_thread)  # noqa: B010
 
     def cancel(self, session: str, call_id: str) -> bool:
@@ -79,22 +85,31 @@ class Race:
             raise Cancelled(f"the call of {tool.name} was cancelled before it began")
         loop = asyncio.get_running_loop()
         signal: asyncio.Future[None] = loop.create_future()
-        work = loop.create_task(_contained(original(args=args, tool_context=tool_context)))
+        with function_runner(_call_in_thread):
+            work = loop.create_task(_contained(original(args=args, tool_context=tool_context)))
         self._running[key] = (loop, signal)
         try:
             await asyncio.wait({work, signal}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            work.cancel()
+            # The agent around this tool was cancelled, or the host is stopped.
+            self._leave(key, tool, work)
             raise
         finally:
             self._running.pop(key, None)
         if work.done():
             signal.cancel()
             return work.result()
-        work.add_done_callback(functools.partial(self._late, key))
-        if not _is_synchronous(tool):
-            work.cancel()
+        self._leave(key, tool, work)
         raise Cancelled(f"the call of {tool.name} was cancelled while it ran")
+
+    def _leave(self, key: Key, tool: BaseTool, work: asyncio.Task[Any]) -> None:
+        """Stops waiting for a tool: ends it where that can be done, else lets it run on."""
+        work.add_done_callback(functools.partial(self._late, key))
+        if _is_synchronous(tool):
+            self._left[work] = tool.name
+            work.add_done_callback(lambda done: self._left.pop(done, None))
+        else:
+            work.cancel()
 
 
 async def _contained(run: Awaitable[Any]) -> Any:
@@ -124,13 +139,21 @@ def _is_synchronous(tool: BaseTool) -> bool:
 
 
 async def _invoke_in_thread(target: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Calls a function as `FunctionTool` does, a synchronous one in a thread of its own.
+    """Calls a function as `FunctionTool` does, a synchronous one in a thread.
 
-    For versions of ADK without a tool thread pool, where it would hold up the event loop and could not be
-    cancelled.
+    For versions of ADK that cannot be told who calls it.
     """
     if inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(getattr(target, "__call__", None)):  # noqa: B004
         return await target(**arguments)
+    return await _call_in_thread(target, arguments)
+
+
+async def _call_in_thread(target: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Calls a synchronous function in a thread of its own.
+
+    On the event loop it would hold up everything, and could not be cancelled. In a thread of ADK's pool, Python
+    would wait for it when the program ends, for ever where it hangs.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
@@ -143,10 +166,14 @@ async def _invoke_in_thread(target: Callable[..., Any], arguments: dict[str, Any
         else:
             done.set_result(result)
 
+    def call() -> Any:
+        with function_runner(None):
+            return target(**arguments)
+
     def work() -> None:
         result, error = None, cast("BaseException | None", None)
         try:
-            result = context.run(functools.partial(target, **arguments))
+            result = context.run(call)
         except StopIteration as stop:
             error = RuntimeError(f"the tool raised StopIteration: {stop}")
         except BaseException as raised:

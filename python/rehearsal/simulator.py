@@ -299,6 +299,8 @@ class _Hosting:
             elif not each.cancelled() and (problem := each.exception()) is not None:
                 log.info("while closing: %s", problem)
         await self._client.close()
+        for tool in self._race.left:
+            log.warning("the tool %s still runs; it ends with this program", tool)
 
     async def _leave(self) -> None:
         """Says which runs will not come to their end: their sessions would take no more messages."""
