@@ -9,9 +9,11 @@ use rehearsal_core::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::eval_set::{EvalCase, EvalSet, pretty};
-use crate::import::{Dialect, ImportError};
+use crate::import::{ImportError, Outline, items};
 use crate::name::{eval_set_id, sanitised, unique};
 use crate::trace::{GoldenTrace, seconds};
+
+const CASES: &str = "eval_cases";
 
 /// What a new `EvalSet` file is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,23 +173,29 @@ fn create(defaults: &EvalSetDefaults, case: &EvalCase) -> (String, EvalCase, usi
 
 fn extend(path: &Path, existing: &str, case: &EvalCase) -> Result<(String, EvalCase, usize), AppendError> {
     let path = || path.to_owned();
-    let imported = EvalSet::read(existing).map_err(|source| AppendError::Invalid { path: path(), source })?;
-    if imported.dialect != Dialect::EvalSet {
+    let invalid = |source| AppendError::Invalid { path: path(), source };
+    if !existing.trim_start().starts_with('{') {
+        EvalSet::read(existing).map_err(invalid)?;
         return Err(AppendError::Legacy { path: path() });
     }
-    let cases = &imported.set.eval_cases;
-    let is_taken = |id: &str| cases.iter().any(|case| case.eval_id == id);
-    let case = EvalCase { eval_id: unique(&case.eval_id, is_taken), ..case.clone() };
-    let text = splice::append_item(existing, "eval_cases", &case.to_value())
-        .ok_or_else(|| AppendError::Twice { path: path() })?;
-    // Whatever the file looks like: what is about to be written is what was there and one case more.
-    let again = EvalSet::read(&text).map_err(|source| AppendError::Invalid { path: path(), source })?.set;
-    match again.eval_cases.split_last() {
-        Some((last, before)) if before == cases && last.eval_id == case.eval_id => {
-            Ok((text, case, again.eval_cases.len()))
-        }
-        _ => Err(AppendError::Twice { path: path() }),
-    }
+    let outline = Outline::read(existing).map_err(invalid)?;
+    let ids = outline.case_ids().map_err(invalid)?;
+    let case =
+        EvalCase { eval_id: unique(&case.eval_id, |id| ids.iter().any(|own| own == id)), ..case.clone() };
+    let value = case.to_value();
+    let longer = || {
+        let list = outline.only(CASES)?;
+        let text = splice::append_item(existing, list, &value)?;
+        // Whatever the file looks like: what is about to be written is what was there and one case more.
+        let again = items(Outline::read(&text).ok()?.only(CASES)?)?;
+        let (added, before) = again.split_last()?;
+        let is_same =
+            *before == items(list)? && serde_json::from_str(added).is_ok_and(|added: Value| added == value);
+        let cases = again.len();
+        is_same.then_some((text, cases))
+    };
+    let (text, cases) = longer().ok_or_else(|| AppendError::Twice { path: path() })?;
+    Ok((text, case, cases))
 }
 
 fn hints(path: &Path, eval_id: &str) -> Vec<String> {

@@ -3,6 +3,8 @@
 mod conversation;
 mod fields;
 mod legacy;
+mod numbers;
+mod outline;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,9 +13,11 @@ use serde_json::Value;
 
 use crate::eval_set::{Conversation, ConversationScenario, EvalCase, EvalSet, SessionInput};
 use fields::{Field, Fields};
+pub(crate) use outline::{Outline, items};
 
-/// The longest file that is read.
-pub const MAX_BYTES: usize = 64 << 20;
+/// The longest file that is read as values, which may take several times as much memory. Adding a case to a file has no
+/// such bound.
+pub const MAX_BYTES: usize = 1 << 30;
 
 /// An `EvalSet` that was read from a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,11 +62,11 @@ impl fmt::Display for Note {
 pub enum ImportError {
     /// It is longer than [`MAX_BYTES`].
     #[error(
-        "the file has {bytes} bytes, more than the {MAX_BYTES} that are read\n\nhint: split it into several eval sets"
+        "the file is too large: it has {bytes} bytes, and at most {MAX_BYTES} are read\n\nhint: split it into several eval sets"
     )]
     TooLarge {
         /// Its length.
-        bytes: usize,
+        bytes: u64,
     },
     /// It is not JSON.
     #[error("line {line}, column {column}: {problem}\n\nhint: {remedy}")]
@@ -120,50 +124,65 @@ impl EvalSet {
     /// # Errors
     /// The text is not JSON, or not an `EvalSet`.
     pub fn read_named(text: &str, name: &str) -> Result<Imported, ImportError> {
+        if text.len() > MAX_BYTES {
+            return Err(ImportError::TooLarge { bytes: text.len() as u64 });
+        }
+        no_mark(text)?;
         let mut notes = Vec::new();
-        let (set, dialect) = match parse(text)? {
+        let (set, dialect) = match numbers::parse(text, "$", &mut notes)? {
             Value::Array(items) => legacy::read(items, name, &mut notes)?,
             value => (read_set(value, &mut notes)?, Dialect::EvalSet),
         };
-        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
-        for (index, case) in set.eval_cases.iter().enumerate() {
-            if let Some(first) = known.insert(&case.eval_id, index) {
-                let path = match dialect {
-                    Dialect::EvalSet => format!("$.eval_cases[{index}].eval_id"),
-                    _ => format!("$[{index}].name"),
-                };
-                let problem = format!("`{}` is the id of case {first} already", case.eval_id);
-                return Err(ImportError::at(
-                    path,
-                    problem,
-                    "give every case an id of its own; `adk eval` runs no such file",
-                ));
-            }
-        }
+        let path = |index| match dialect {
+            Dialect::EvalSet => format!("$.eval_cases[{index}].eval_id"),
+            _ => format!("$[{index}].name"),
+        };
+        check_ids(set.eval_cases.iter().map(|case| &*case.eval_id), path)?;
         Ok(Imported { set, dialect, notes })
     }
 }
 
-/// JSON of bounded size and depth.
+/// Refuses ids that are there twice.
+fn check_ids<'i>(
+    ids: impl Iterator<Item = &'i str>,
+    path: impl Fn(usize) -> String,
+) -> Result<(), ImportError> {
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, id) in ids.enumerate() {
+        if let Some(first) = known.insert(id, index) {
+            let problem = format!("`{id}` is the id of case {first} already");
+            let remedy = "give every case an id of its own; `adk eval` runs no such file";
+            return Err(ImportError::at(path(index), problem, remedy));
+        }
+    }
+    Ok(())
+}
+
+/// JSON, to the letter.
 pub(crate) fn parse(text: &str) -> Result<Value, ImportError> {
-    if text.len() > MAX_BYTES {
-        return Err(ImportError::TooLarge { bytes: text.len() });
+    no_mark(text)?;
+    serde_json::from_str(text).map_err(|error| not_json(&error))
+}
+
+fn no_mark(text: &str) -> Result<(), ImportError> {
+    if !text.starts_with('\u{feff}') {
+        return Ok(());
     }
-    if text.starts_with('\u{feff}') {
-        return Err(ImportError::NotJson {
-            line: 1,
-            column: 1,
-            problem: "the file begins with a byte order mark, which ADK refuses".to_owned(),
-            remedy: "save it as UTF-8 without a byte order mark".to_owned(),
-        });
-    }
-    serde_json::from_str(text).map_err(|error| ImportError::NotJson {
+    Err(ImportError::NotJson {
+        line: 1,
+        column: 1,
+        problem: "the file begins with a byte order mark, which ADK refuses".to_owned(),
+        remedy: "save it as UTF-8 without a byte order mark".to_owned(),
+    })
+}
+
+fn not_json(error: &serde_json::Error) -> ImportError {
+    ImportError::NotJson {
         line: error.line(),
         column: error.column(),
         problem: format!("not JSON: {error}"),
-        remedy: "correct the file; JSON has no comments, no trailing commas, no NaN and no Infinity"
-            .to_owned(),
-    })
+        remedy: "correct the file; JSON has no comments and no trailing commas".to_owned(),
+    }
 }
 
 fn read_set(value: Value, notes: &mut Vec<Note>) -> Result<EvalSet, ImportError> {

@@ -106,6 +106,35 @@ fn everything_that_was_in_the_file_stays_byte_for_byte() {
     assert!(after.ends_with(&before[cut..]), "{after}");
 }
 
+/// What Python writes for numbers that JSON has no word for is ADK's to read, and ours to keep.
+#[test]
+fn numbers_that_json_has_no_word_for_stay_as_they_are() {
+    let folder = folder();
+    let path = folder.path().join("a.evalset.json");
+    let case = r#"{"eval_id": "x", "conversation": [{"user_content": {"parts": [{"text": "NaN"}]}, "intermediate_data": {"tool_uses": [{"name": "f", "args": {"x": NaN, "y": [-Infinity]}}]}}]}"#;
+    let before = format!("{{\"eval_set_id\": \"s\", \"eval_cases\": [{case}], \"odd\": Infinity}}");
+    fs::write(&path, &before).unwrap();
+    assert_eq!(append(&path).unwrap().cases, 2);
+    let after = fs::read_to_string(&path).unwrap();
+    let cut = before.len() - "], \"odd\": Infinity}".len();
+    assert!(after.starts_with(&before[..cut]) && after.ends_with(&before[cut..]), "{after}");
+    assert_eq!(append(&path).unwrap().cases, 3);
+}
+
+/// What the exporter has written, it can also add to, and it can be imported.
+#[test]
+fn a_large_file_takes_more_cases() {
+    let folder = folder();
+    let path = folder.path().join("a.evalset.json");
+    append(&path).unwrap();
+    let small = fs::read_to_string(&path).unwrap();
+    let large = small.replacen("It is 4", &"large ".repeat(11 << 20), 1);
+    assert!(large.len() > 64 << 20);
+    fs::write(&path, large).unwrap();
+    assert_eq!(append(&path).unwrap().cases, 2);
+    assert_eq!(ids(&path).len(), 2);
+}
+
 #[test]
 fn a_set_that_adk_just_made_takes_its_first_case() {
     let folder = folder();

@@ -286,10 +286,10 @@ fn what_is_not_json_is_refused_with_its_place() {
     assert!(refuse("{\n  \"a\": 1,\n}").starts_with("line 3, column 1: not JSON"));
     assert!(refuse("\u{feff}{}").contains("byte order mark"));
     assert!(refuse(r#"{"a": "\ud800"}"#).contains("not JSON"));
-    assert!(refuse(r#"{"a": NaN}"#).contains("no NaN"));
+    assert!(refuse(r#"{"a": nan}"#).contains("line 1, column 8"));
     assert!(refuse(&"[".repeat(100_000)).contains("recursion limit"));
-    let long = format!("{}{{}}", " ".repeat(MAX_BYTES));
-    assert_eq!(EvalSet::read(&long).unwrap_err(), ImportError::TooLarge { bytes: MAX_BYTES + 2 });
+    let long = String::from_utf8(vec![0; MAX_BYTES + 2]).unwrap();
+    assert_eq!(EvalSet::read(&long).unwrap_err(), ImportError::TooLarge { bytes: MAX_BYTES as u64 + 2 });
 }
 
 #[test]
@@ -352,4 +352,20 @@ fn criteria_that_cannot_be_honoured_are_refused() {
         let error = Criteria::read(&config.to_string()).unwrap_err().to_string();
         assert!(error.contains(words), "{config}\n{error}");
     }
+}
+
+/// Python's `json` writes such numbers, and ADK reads them.
+#[test]
+fn numbers_that_json_has_no_word_for_are_read_as_null_and_named() {
+    let file = said(&json!({
+        "user_content": {"parts": [{"text": "NaN?"}]},
+        "intermediate_data": {"tool_uses": [{"name": "f", "args": {"x": "HERE", "y": [1, "THERE"]}}]},
+    }));
+    let text = file.to_string().replace("\"HERE\"", "NaN").replace("\"THERE\"", "-Infinity");
+    let read = EvalSet::read(&text).unwrap();
+    let args = &read.set.eval_cases[0].invocations().unwrap()[0].intermediate_data.tool_uses[0].args;
+    assert_eq!(Value::Object(args.clone()), json!({"x": null, "y": [1, null]}));
+    let of = "$.eval_cases[0].conversation[0].intermediate_data.tool_uses[0].args";
+    assert_eq!(notes(&read), [format!("{of}.x"), format!("{of}.y[1]")]);
+    assert!(read.notes[1].why.contains("`-Infinity`"), "{:?}", read.notes);
 }

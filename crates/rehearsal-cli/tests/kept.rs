@@ -563,3 +563,43 @@ fn a_report_needs_a_run_and_a_place() {
     let ran = empty.run("report last -o report.html");
     assert_eq!(ran.code, 2, "{}", ran.stderr);
 }
+
+#[test]
+fn a_file_that_is_too_large_is_told_with_its_true_size() {
+    let folder = Folder::new(&[]);
+    // Its bytes are nowhere: only its length is.
+    fs::File::create(folder.path().join("large.evalset.json")).unwrap().set_len(3 << 30).unwrap();
+    shown(
+        &folder,
+        "import large.evalset.json",
+        &expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        error: `large.evalset.json`: the file is too large: it has 3221225472 bytes, and at most 1073741824 are read
+
+        hint: split it into several eval sets
+    "#]],
+    );
+}
+
+#[test]
+fn an_eval_set_with_python_s_numbers_is_imported_and_says_so() {
+    let folder = Folder::new(&[(
+        "a.evalset.json",
+        r#"{"eval_set_id": "s", "eval_cases": [{"eval_id": "x", "conversation": [{"user_content": {"parts": [{"text": "hi"}]}, "intermediate_data": {"tool_uses": [{"name": "f", "args": {"x": NaN}}]}}]}]}"#,
+    )]);
+    shown(
+        &folder,
+        "import a.evalset.json",
+        &expect![[r#"
+        exit 0
+        --- stdout
+        a.evalset.json: an EvalSet `s` with 1 case
+          x  1 message, 1 tool call
+        not acted on:
+          $.eval_cases[0].conversation[0].intermediate_data.tool_uses[0].args.x: `NaN` is no number in JSON; it is read as null
+        --- stderr
+    "#]],
+    );
+}

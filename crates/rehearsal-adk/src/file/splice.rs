@@ -1,16 +1,14 @@
 //! Adding to a JSON text without touching what is there.
 
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::eval_set::pretty;
 
-/// The text of a JSON object with one more item in its list `field`; nothing where there is not exactly one such list.
+/// A JSON text with one more item in a list that is a piece of it; nothing where that is no list.
 ///
-/// Every byte of the text stays, but for spaces in an empty list. The item is indented as the first one is, and on the same line where that one is.
-pub(super) fn append_item(text: &str, field: &str, item: &Value) -> Option<String> {
-    let list = find(text, field)?;
+/// Every byte of the text stays, but for spaces in an empty list. The item is indented as the first one is, and on the
+/// same line where that one is.
+pub(super) fn append_item(text: &str, list: &str, item: &Value) -> Option<String> {
     let inner = list.strip_prefix('[')?.strip_suffix(']')?;
     let filled = inner.trim_end();
     // The list is a part of the text, so the distance of their beginnings is its place.
@@ -33,45 +31,17 @@ pub(super) fn append_item(text: &str, field: &str, item: &Value) -> Option<Strin
     })
 }
 
-/// The text of a list that an object has exactly once.
-fn find<'a>(text: &'a str, field: &str) -> Option<&'a str> {
-    struct Finder<'f>(&'f str);
-
-    impl<'de> Visitor<'de> for Finder<'_> {
-        type Value = Vec<&'de str>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut found = Vec::new();
-            while let Some(key) = map.next_key::<String>()? {
-                if key == self.0 {
-                    found.push(map.next_value::<&'de RawValue>()?.get());
-                } else {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-            Ok(found)
-        }
-    }
-
-    let found = serde_json::Deserializer::from_str(text).deserialize_map(Finder(field)).ok()?;
-    match found[..] {
-        [list] => Some(list),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::import::Outline;
 
     fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(append_item(text, "a", &json!({"x": [1]})).as_deref(), expected, "{text}");
+        let list = Outline::read(text).ok().and_then(|outline| outline.only("a"));
+        let longer = list.and_then(|list| append_item(text, list, &json!({"x": [1]})));
+        assert_eq!(longer.as_deref(), expected, "{text}");
     }
 
     #[test]
@@ -89,6 +59,11 @@ mod tests {
             Some("{\r\n \"a\":[\r\n  7,\r\n  {\r\n    \"x\": [\r\n      1\r\n    ]\r\n  }\r\n ]}"),
         );
         check("{\"a\":[ ]}", Some("{\"a\":[\n    {\n      \"x\": [\n        1\n      ]\n    }\n  ]}"));
+    }
+
+    #[test]
+    fn numbers_that_json_has_no_word_for_stay_too() {
+        check(r#"{"b": NaN, "a": [-Infinity]}"#, Some(r#"{"b": NaN, "a": [-Infinity, {"x":[1]}]}"#));
     }
 
     #[test]

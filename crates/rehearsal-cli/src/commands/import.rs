@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use rehearsal_adk::{Conversation, Dialect, EvalCase, EvalSet, Imported, MAX_BYTES};
+use rehearsal_adk::{Conversation, Dialect, EvalCase, EvalSet, ImportError, Imported, MAX_BYTES};
 use serde_json::{Value, json};
 
 use crate::commands::sessions::keep_ledger;
@@ -103,13 +103,19 @@ fn convert(args: &ImportArgs) -> Result<(), String> {
 /// The `EvalSet` of a file; what its older forms leave without a name is named after it.
 pub(crate) fn read_eval_set(path: &Path) -> Result<Imported, String> {
     let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
+    let refused = |error: ImportError| format!("`{}`: {error}", path.display());
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(failed)?;
+    // What is no file, such as a pipe, has no length; there the bound is that of what is read.
+    let length = file.metadata().map_err(failed)?.len();
+    if length > MAX_BYTES as u64 {
+        return Err(refused(ImportError::TooLarge { bytes: length }));
+    }
     file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
     let text = String::from_utf8(bytes).map_err(|_| format!("`{}` is not text in UTF-8", path.display()))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("eval_set");
-    EvalSet::read_named(&text, name).map_err(|error| format!("`{}`: {error}", path.display()))
+    EvalSet::read_named(&text, name).map_err(refused)
 }
 
 fn write_new(path: &Path, text: &str) -> Result<(), String> {
