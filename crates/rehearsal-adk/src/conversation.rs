@@ -94,6 +94,8 @@ pub(crate) fn steps(ledger: &Ledger) -> Vec<Step<'_>> {
 
 /// A tool that was run again for the same call, as one that the user has confirmed, and what it gave then.
 const REPEATED_RESULT: &str = "repeated_result";
+/// The run of the last message ended without a final response.
+const RUN_FAILED: &str = "run_failed";
 
 fn repeated(data: &Value) -> Option<(CallId, String, ToolOutcome)> {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -232,7 +234,19 @@ fn conclusion<'a>(
         })
     };
     let by_any = || main().filter(|_| is_over).find_map(ended);
-    by_root().or_else(at_end).or_else(spoken).or_else(by_any)
+    let given = by_root().or_else(at_end);
+    // What was said on the way of a run that failed is not what it would have given.
+    if has_failed(segment) { given } else { given.or_else(spoken).or_else(by_any) }
+}
+
+/// Whether the run of a message came to no end.
+fn has_failed(segment: &[Arc<Event>]) -> bool {
+    segment.iter().any(|event| is_failure(&event.body))
+}
+
+/// Whether an event says that a run came to no end.
+pub(crate) fn is_failure(body: &EventBody) -> bool {
+    matches!(body, EventBody::Note { name, .. } if &**name == RUN_FAILED)
 }
 
 fn is_work(event: &Event) -> bool {

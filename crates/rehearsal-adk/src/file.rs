@@ -146,6 +146,11 @@ pub fn append_to_file(
     };
     disk::replace(&target, &text).map_err(|source| AppendError::Write { path: target.clone(), source })?;
     let mut hints = hints(path, &case.eval_id);
+    match trace.left_out.len() {
+        0 => {}
+        1 => hints.push("1 message whose run failed is left out".to_owned()),
+        count => hints.push(format!("{count} messages whose runs failed are left out")),
+    }
     if let Err(why) = note_origin(&target, &case.eval_id, trace, defaults.now) {
         let sidecar = sidecar_path(&target);
         hints.push(format!("where the case came from could not be kept in `{}`: {why}", sidecar.display()));
@@ -154,7 +159,8 @@ pub fn append_to_file(
 }
 
 /// The file beside an `EvalSet` file that says where its cases came from: `math.evalset.rehearsal.json` beside
-/// `math.evalset.json`. It is an object of `{"session", "exported_at", "version"}` by eval id.
+/// `math.evalset.json`. It is an object of `{"session", "exported_at", "version"}` by eval id, with `"left_out"` where
+/// messages were: the numbers of their events.
 pub fn sidecar_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{}.rehearsal.json", name.strip_suffix(".json").unwrap_or(&name)))
@@ -216,11 +222,14 @@ fn note_origin(target: &Path, eval_id: &str, trace: &GoldenTrace, now: Timestamp
     let known = text.map_or(Ok(Map::new()), |text| serde_json::from_str(&text));
     let mut origins: Map<String, Value> =
         known.map_err(|error| format!("it is there and is no JSON object: {error}"))?;
-    let origin = json!({
+    let mut origin = json!({
         "session": trace.session,
         "exported_at": now,
         "version": env!("CARGO_PKG_VERSION"),
     });
+    if !trace.left_out.is_empty() {
+        origin["left_out"] = json!(trace.left_out);
+    }
     origins.insert(eval_id.to_owned(), origin);
     disk::replace(&sidecar, &pretty(&Value::Object(origins))).map_err(|error| error.to_string())
 }

@@ -6,7 +6,7 @@ use rehearsal_core::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::conversation::{What, answer_text, root_agent, steps};
+use crate::conversation::{What, answer_text, is_failure, root_agent, steps};
 use crate::eval_set::{Conversation, EvalCase, IntermediateData, Invocation, SessionInput};
 use crate::name::{eval_id, snake_case};
 use crate::state::flat_state;
@@ -17,6 +17,8 @@ use crate::state::flat_state;
 /// the next one, in order, and the answer. Calls inside agents used as tools are left out, as they are no part of the
 /// session that `adk eval` looks at; calls the runtime makes up, such as `transfer_to_agent` and `set_model_response`,
 /// are in where the ledger has them. What agents said between calls is left out: no offline metric reads it.
+///
+/// So is a message whose run failed, once a later one was answered: nothing could be expected of an agent there.
 ///
 /// ```
 /// use rehearsal_adk::{GoldenTrace, TraceOptions};
@@ -36,6 +38,8 @@ pub struct GoldenTrace {
     pub agent: String,
     /// The eval case.
     pub case: EvalCase,
+    /// The numbers of the events with messages whose runs failed; they are not in the eval case.
+    pub left_out: Vec<u64>,
 }
 
 /// What a golden trace says that the ledger does not.
@@ -108,19 +112,25 @@ impl GoldenTrace {
             Some(EndReason::Cancelled) => return Err(NotExportable::Cancelled),
             Some(reason) => return Err(NotExportable::NotCompleted { reason }),
         }
-        let mut invocations = Vec::new();
-        for said in played(ledger) {
-            let seq = said.seq;
-            let mut invocation = said.invocation;
+        let all = played(ledger);
+        if all.last().is_some_and(|last| last.invocation.final_response.is_none()) {
+            return Err(NotExportable::NoFinalResponse);
+        }
+        let (mut invocations, mut left_out) = (Vec::new(), Vec::new());
+        for Played { seq, has_failed, mut invocation } in all {
+            if has_failed && invocation.final_response.is_none() {
+                left_out.push(seq);
+                continue;
+            }
+            invocation.invocation_id = invocation_id(ledger, invocations.len());
             invocation.user_content = common_subset(&invocation.user_content);
             if invocation.user_content.parts.is_empty() {
                 return Err(NotExportable::EmptyUserMessage { seq });
             }
             invocations.push(invocation);
         }
-        let last = invocations.last().ok_or(NotExportable::NoUserMessage)?;
-        if last.final_response.is_none() {
-            return Err(NotExportable::NoFinalResponse);
+        if invocations.is_empty() {
+            return Err(NotExportable::NoUserMessage);
         }
         let agent = root_agent(ledger).to_string();
         let session_input = SessionInput {
@@ -135,14 +145,21 @@ impl GoldenTrace {
             creation_timestamp: seconds(first.at),
             final_session_state: Map::new(),
         };
-        Ok(Self { session: ledger.session().clone(), agent, case })
+        Ok(Self { session: ledger.session().clone(), agent, case, left_out })
     }
 }
 
-/// An invocation and the number of the event that opened it.
+/// An invocation.
 struct Played {
+    /// The number of the event that opened it.
     seq: u64,
+    /// Whether its run is said to have failed.
+    has_failed: bool,
     invocation: Invocation,
+}
+
+fn invocation_id(ledger: &Ledger, number: usize) -> String {
+    format!("{}_inv_{number}", ledger.session())
 }
 
 /// The invocations of a session, finished or not, as ADK would have them.
@@ -155,7 +172,7 @@ fn played(ledger: &Ledger) -> Vec<Played> {
     for step in steps(ledger).into_iter().filter(|step| step.within.is_none()) {
         if let What::Said(content) = step.what {
             let invocation = Invocation {
-                invocation_id: format!("{}_inv_{}", ledger.session(), all.len()),
+                invocation_id: invocation_id(ledger, all.len()),
                 user_content: Content {
                     role: Some(rehearsal_core::Role::User),
                     parts: content.parts.clone(),
@@ -164,7 +181,7 @@ fn played(ledger: &Ledger) -> Vec<Played> {
                 intermediate_data: IntermediateData::default(),
                 creation_timestamp: seconds(step.event.at),
             };
-            all.push(Played { seq: step.event.seq, invocation });
+            all.push(Played { seq: step.event.seq, has_failed: false, invocation });
             continue;
         }
         // What an agent does before anybody spoke to it belongs to no invocation.
@@ -184,6 +201,11 @@ fn played(ledger: &Ledger) -> Vec<Played> {
             What::Concluded(output) => {
                 invocation.final_response = Some(Content::model(answer_text(&output)));
             }
+        }
+    }
+    for event in ledger.events().iter().filter(|event| is_failure(&event.body)) {
+        if let Some(failed) = all.iter_mut().rev().find(|played| played.seq < event.seq) {
+            failed.has_failed = true;
         }
     }
     all

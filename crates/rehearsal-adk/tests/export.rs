@@ -91,6 +91,12 @@ impl Session {
         self
     }
 
+    fn fails(mut self) -> Self {
+        let data = json!({"error": {"type": "ValueError", "message": "bad"}});
+        self.add("rehearsal", None, None, EventBody::Note { name: "run_failed".into(), data });
+        self
+    }
+
     fn completed(mut self) -> Ledger {
         self.add("rehearsal", None, None, EventBody::SessionEnded { reason: EndReason::Completed });
         self.ledger
@@ -249,6 +255,55 @@ fn every_message_is_an_invocation_with_the_answer_of_its_run() {
     let state = Map::new();
     let input = SessionInput { app_name: "folder".into(), user_id: "ada".into(), state };
     assert_eq!(case.session_input, Some(input));
+}
+
+#[test]
+fn messages_whose_runs_failed_are_left_out_once_a_later_one_is_answered() {
+    let ledger = Session::of("m", json!({}))
+        .says("one")
+        .ends("m", "m", json!("first"))
+        .says("two")
+        .answers("m", vec![Part::text("let me see")])
+        .calls("m", "c1", "look", &json!({}))
+        .gives("m", "c1", ToolOutcome::Error(ToolError::new("ValueError", "bad")))
+        .fails()
+        .says("")
+        .fails()
+        .says("two")
+        .ends("m", "m", json!("second"))
+        .completed();
+    let trace = GoldenTrace::from_ledger(&ledger, &TraceOptions::default()).unwrap();
+    assert_eq!(trace.left_out, [4, 9]);
+    let kept: Vec<Value> = trace
+        .case
+        .invocations()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let answer = one.final_response.as_ref().unwrap().text();
+            json!([one.invocation_id, one.user_content.text(), answer, one.intermediate_data.tool_uses.len()])
+        })
+        .collect();
+    assert_eq!(kept, [json!(["s-9_inv_0", "one", "first", 0]), json!(["s-9_inv_1", "two", "second", 0])]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.evalset.json");
+    let defaults = EvalSetDefaults::for_agent("m", &path, FixedClock::default().now());
+    let written = append_to_file(&path, &defaults, &trace).unwrap();
+    assert!(written.hints.contains(&"2 messages whose runs failed are left out".to_owned()));
+    let sidecar = std::fs::read_to_string(sidecar_path(&path)).unwrap();
+    let origins: Value = serde_json::from_str(&sidecar).unwrap();
+    assert_eq!(origins[&trace.case.eval_id]["left_out"], json!([4, 9]));
+}
+
+#[test]
+fn a_session_that_ends_with_a_failed_run_is_not_golden() {
+    let refused = |ledger: &Ledger| GoldenTrace::from_ledger(ledger, &TraceOptions::default()).unwrap_err();
+    let said =
+        || Session::of("m", json!({})).says("one").answers("m", vec![Part::text("let me see")]).fails();
+    assert_eq!(refused(&said().completed()), NotExportable::NoFinalResponse);
+    let later = Session::of("m", json!({})).says("one").ends("m", "m", json!("1")).says("two").fails();
+    assert_eq!(refused(&later.completed()), NotExportable::NoFinalResponse);
 }
 
 #[test]
