@@ -8,14 +8,19 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.run_config import RunConfig
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.version import __version__ as adk_version
 
 if TYPE_CHECKING:
-    from google.adk.agents.base_agent import BaseAgent
     from google.adk.events.event import Event
+    from google.adk.workflow import BaseNode
+    from typing_extensions import TypeIs
+
+    # What can stand at the root of an app; from 2.0 on, a workflow can too.
+    Root = BaseAgent | BaseNode
 
 # From 2.0 on, plugins are told when a run fails. Before, nobody tells them.
 TELLS_RUN_ERRORS = hasattr(BasePlugin, "on_run_error_callback")
@@ -46,6 +51,14 @@ def function_runner(runner: FunctionRunner | None) -> AbstractContextManager[Non
     Does nothing where ADK cannot be told.
     """
     return _use_function_runner(runner) if TAKES_FUNCTION_RUNNER else nullcontext()
+
+
+_ROOTS: tuple[Any, ...] = tuple(filter(None, (BaseAgent, _find("google.adk.workflow", "BaseNode"))))
+
+
+def is_root(given: object) -> TypeIs[Root]:
+    """Tells whether something can stand at the root of an app."""
+    return isinstance(given, _ROOTS)
 
 
 def invocation_of(context: Any) -> InvocationContext:

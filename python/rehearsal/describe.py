@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.invocation_context import InvocationContext, new_invocation_context_id
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.readonly_context import ReadonlyContext
@@ -16,10 +15,13 @@ from google.adk.tools.tool_context import ToolContext
 from rehearsal.request import describe_tools
 from rehearsal.schema import any_schema_to_json_schema
 
+if TYPE_CHECKING:
+    from rehearsal.compat import Root
+
 log = logging.getLogger("rehearsal")
 
 
-async def describe_agent(name: str, agent: BaseAgent, runner: Runner) -> dict[str, Any]:
+async def describe_agent(name: str, agent: Root, runner: Runner) -> dict[str, Any]:
     """Gives an agent's instruction, tools and schemas.
 
     What cannot be told without a conversation (an instruction that is made of the state, tools of a server

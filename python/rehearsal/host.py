@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from typing import TYPE_CHECKING, Any, cast
 
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps import App
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
@@ -16,9 +16,10 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
 from rehearsal.client import Client
-from rehearsal.compat import run_config_with_tool_threads
-from rehearsal.errors import CueDismissed, SessionEnded
+from rehearsal.compat import is_root, run_config_with_tool_threads
+from rehearsal.errors import CueDismissed, SessionEnded, SetupError
 from rehearsal.link import Call, Link, Path, describe_error, unwrapped
+from rehearsal.loading import kind_of
 from rehearsal.plugin import RehearsalPlugin, ToldResult, current_session
 from rehearsal.quiet import expect, no_credential_warnings
 from rehearsal.racing import Key, Race
@@ -33,9 +34,26 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
 
+    from rehearsal.compat import Root
+
 USER = "user"
 
 log = logging.getLogger("rehearsal")
+
+
+def app_of(name: str, given: Root | App) -> App:
+    """Gives the app that runs what was given.
+
+    Raises:
+        SetupError: It is nothing that can be run.
+    """
+    if isinstance(given, App):
+        return given
+    if not is_root(given):
+        raise SetupError(f"the agent {name!r} is {kind_of(given)}; give an agent of google-adk, or an App")
+    # Apps are named more strictly than agents are. This one is in nobody's sight.
+    plain = re.sub(r"\W", "_", given.name, flags=re.ASCII)
+    return App(name=plain if plain[:1].isalpha() else f"app{plain}", root_agent=cast("Any", given))
 
 
 class HostPlugin(RehearsalPlugin):
@@ -129,15 +147,13 @@ class HostPlugin(RehearsalPlugin):
 class HostedAgent:
     """An agent that a host offers, with one ADK session per Rehearsal session."""
 
-    def __init__(self, name: str, given: BaseAgent | App, client: Client, race: Race) -> None:
+    def __init__(self, name: str, given: Root | App, client: Client, race: Race) -> None:
         self.name = name
         self._client = client
         self.plugin = HostPlugin(client, race)
-        if isinstance(given, App):
-            app = given.model_copy(update={"plugins": [*given.plugins, self.plugin]})
-        else:
-            app = App(name=given.name, root_agent=given, plugins=[self.plugin])
-        self.agent = cast("BaseAgent", app.root_agent)
+        app = app_of(name, given)
+        app = app.model_copy(update={"plugins": [*app.plugins, self.plugin]})
+        self.agent = cast("Root", app.root_agent)
         with no_credential_warnings():
             credentials = InMemoryCredentialService()
         self.runner = Runner(

@@ -8,16 +8,19 @@ import sys
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps import App
 from google.adk.cli.utils import envs
 
+from rehearsal.compat import is_root
 from rehearsal.errors import SetupError
 
+if TYPE_CHECKING:
+    from rehearsal.compat import Root
 
-async def load_agent(folder: Path) -> BaseAgent | App:
+
+async def load_agent(folder: Path) -> Root | App:
     """Loads an agent package: its `agent.app`, else `agent.root_agent`, else what `agent.get_agent_async()` gives.
 
     The package's `.env` (or one above it) is loaded first, as ADK does.
@@ -31,18 +34,28 @@ async def load_agent(folder: Path) -> BaseAgent | App:
         raise SetupError(f"{_place(error, folder)}: {error}") from error
 
 
-async def _load(folder: Path) -> BaseAgent | App:
+async def _load(folder: Path) -> Root | App:
     module = _agent_module(folder)
     app = getattr(module, "app", None)
     if isinstance(app, App):
         return app
-    root = getattr(module, "root_agent", None)
+    root, found = getattr(module, "root_agent", None), "`root_agent` is"
     if root is None and hasattr(module, "get_agent_async"):
         made: Any = await module.get_agent_async()
         root = cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
-    if isinstance(root, BaseAgent):
+        found = "`get_agent_async()` gives"
+    if is_root(root):
         return root
-    raise SetupError(f"{folder} has no agent\n\nhint: define `root_agent` (or an `app`) in {folder / 'agent.py'}")
+    place = folder / "agent.py"
+    if root is None:
+        raise SetupError(f"{folder} has no agent\n\nhint: define `root_agent` (or an `app`) in {place}")
+    raise SetupError(f"{folder}: {found} {kind_of(root)}\n\nhint: it has to be an agent of google-adk; see {place}")
+
+
+def kind_of(given: object) -> str:
+    """Says what something is that should have been an agent."""
+    name = type(given).__name__
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
 def _place(error: ImportError, folder: Path) -> str:

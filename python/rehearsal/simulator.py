@@ -13,21 +13,23 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps import App
 
 from rehearsal.address import DEFAULT_PORT, SERVER_VARIABLE, TOKEN_VARIABLE, Address, check_port, resolve_address
 from rehearsal.client import Client
 from rehearsal.describe import describe_agent
 from rehearsal.errors import RehearsalError, ServerRefused, SetupError
-from rehearsal.host import HostedAgent
+from rehearsal.host import HostedAgent, app_of
 from rehearsal.plugin import current_session
 from rehearsal.racing import Key, Race
 from rehearsal.server import ServerProcess, find_binary, is_reachable
 from rehearsal.values import json_bytes, new_id
+
+if TYPE_CHECKING:
+    from rehearsal.compat import Root
 
 _POLL_SECONDS = 25.0
 _EMPTY_POLL_PAUSE = 0.2
@@ -43,7 +45,7 @@ class SimulatedAgentConfig:
 
     Args:
         name: What people call it.
-        agent: The agent, or an App with the agent and its plugins.
+        agent: The agent (or, from google-adk 2.0 on, the workflow), or an App with it and its plugins.
         eval_set_path: The EvalSet file that completed sessions are exported to; relative to the folder in
             which the simulator is made.
         app_name: The folder of the agent's package, as `adk eval` knows it, for exported sessions; the App's
@@ -51,7 +53,7 @@ class SimulatedAgentConfig:
     """
 
     name: str
-    agent: BaseAgent | App
+    agent: Root | App
     eval_set_path: str | os.PathLike[str]
     app_name: str | None = None
 
@@ -85,6 +87,8 @@ class AgentSimulator:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise SetupError(f"two agents are called {twice[0]!r}: people choose them by name")
+        for config in agents:
+            app_of(config.name, config.agent)  # what is wrong with it is said here
         self._configs = list(agents)
         self._eval_sets = {config.name: Path.cwd() / Path(config.eval_set_path) for config in agents}
         self._port = check_port(port)
@@ -163,9 +167,7 @@ class _Hosting:
         self._race = Race(current_session, self._tell_late)
         self._agents = {config.name: HostedAgent(config.name, config.agent, client, self._race) for config in configs}
         self._eval_sets = eval_sets
-        self._app_names = {
-            config.name: config.app_name or self._agents[config.name].runner.app_name for config in configs
-        }
+        self._app_names = {config.name: config.app_name or config.agent.name for config in configs}
         self._sessions: dict[str, HostedAgent] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._runs: set[str] = set()
