@@ -23,22 +23,19 @@ impl Far {
     /// The server at this address.
     pub(crate) fn new(address: &str) -> Result<Self, String> {
         let mut url = Url::parse(address).ok().filter(Url::has_host).ok_or_else(|| {
-            format!("`{address}` is no address of a server; write it like http://127.0.0.1:4200")
+            let shown = without_secrets(address);
+            format!("`{shown}` is no address of a server; write it like http://127.0.0.1:4200")
         })?;
         let own = url.query_pairs().find(|(name, _)| name == "token").map(|(_, token)| token.into_owned());
         url.set_query(None);
         url.set_fragment(None);
+        // The token is all that a server is shown, and what is shown here holds no password. There is a host, so neither
+        // can fail.
+        let _cut = (url.set_username(""), url.set_password(None));
         let token = match own {
-            Some(token) => Some(token),
-            None => token::for_calling()?,
+            Some(token) => token,
+            None => token_for(&url)?,
         };
-        let token = token.ok_or_else(|| {
-            format!(
-                "there is no token for {url}\n\nhint: set {}, write the address with `?token=…` as `rehearse serve` \
-                 printed it, or call this in the folder in which the server was started",
-                token::VARIABLE
-            )
-        })?;
         // The result is an error where a provider of cryptography was chosen already, which is fine too.
         drop(rustls::crypto::ring::default_provider().install_default());
         let mut builder = Client::builder()
@@ -119,6 +116,33 @@ impl Far {
         };
         Err(format!("{} refused ({status}): {detail}{hint}", self.address))
     }
+}
+
+/// The token for a server: given, or kept by a server that was started in this folder. That one is for this machine: to
+/// other machines nothing is sent that nobody gave.
+fn token_for(url: &Url) -> Result<String, String> {
+    if let Some(given) = token::given(None)? {
+        return Ok(given.text);
+    }
+    let of_folder = token::of_folder().ok_or("call this in the folder in which the server was started");
+    let of_folder = if is_here(url) {
+        of_folder
+    } else {
+        Err("`.rehearsal/token` is sent to servers on this machine only")
+    };
+    of_folder.map_err(|why| {
+        format!(
+            "there is no token for {url}\n\nhint: set {}, or write the address with `?token=…` as `rehearse serve` printed \
+             it; {why}",
+            token::VARIABLE
+        )
+    })
+}
+
+/// An address that cannot be read, without what may be a token or a password in it.
+fn without_secrets(address: &str) -> &str {
+    let place = address.split(['?', '#']).next().unwrap_or_default();
+    place.rsplit_once('@').map_or(place, |(_, host)| host)
 }
 
 fn is_here(url: &Url) -> bool {

@@ -21,7 +21,7 @@ pub(crate) struct Token {
     pub(crate) text: String,
     /// The file it is in.
     pub(crate) file: Option<PathBuf>,
-    /// Whether it was made just now.
+    /// Whether it was made just now, so that nobody has seen it yet.
     pub(crate) is_new: bool,
 }
 
@@ -40,28 +40,36 @@ pub(crate) fn given(file: Option<&Path>) -> Result<Option<Token>, String> {
     Ok(Some(Token { text, file, is_new: false }))
 }
 
-/// The token of an earlier start, or one that is made and kept now.
-pub(crate) fn kept_or_made(file: &Path) -> Result<Token, String> {
+/// The token of an earlier start, or a new one that is nowhere yet.
+pub(crate) fn kept_or_new(file: &Path) -> Result<Token, String> {
     let place = file.display().to_string();
     match fs::read_to_string(file) {
         Ok(text) => {
             let text = checked(&text, &place)
                 .map_err(|why| format!("{why}; remove the file and start again: a new token is made then"))?;
             warn_of_readers(file);
-            return Ok(Token { text, file: Some(file.to_owned()), is_new: false });
+            Ok(Token { text, file: Some(file.to_owned()), is_new: false })
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(format!("cannot read {place}: {error}")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Ok(Token { text: made(), file: Some(file.to_owned()), is_new: true })
+        }
+        Err(error) => Err(format!("cannot read {place}: {error}")),
     }
-    if let Some(folder) = file.parent() {
-        make_folder(folder)?;
-    }
-    let text = made();
-    match write_whole(file, &text) {
-        Ok(()) => Ok(Token { text, file: Some(file.to_owned()), is_new: true }),
-        // Another server was started here at the same moment; its token counts.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => kept_or_made(file),
-        Err(error) => Err(format!("cannot keep the token in {place}: {error}")),
+}
+
+impl Token {
+    /// Keeps a new token in its file. False when there is another by now: a server was started here at the same
+    /// moment, and its token counts.
+    pub(crate) fn keep(&self) -> Result<bool, String> {
+        let Some(file) = self.file.as_deref().filter(|_| self.is_new) else { return Ok(true) };
+        if let Some(folder) = file.parent() {
+            make_folder(folder)?;
+        }
+        match write_whole(file, &self.text) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(format!("cannot keep the token in {}: {error}", file.display())),
+        }
     }
 }
 
@@ -104,12 +112,9 @@ fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
     named
 }
 
-/// The token of the server that is asked: given, or kept by a server that was started in this folder.
-pub(crate) fn for_calling() -> Result<Option<String>, String> {
-    if let Some(token) = given(None)? {
-        return Ok(Some(token.text));
-    }
-    Ok(fs::read_to_string(crate::place::token_file()).ok().map(|text| text.trim().to_owned()))
+/// The token of a server that was started in this folder.
+pub(crate) fn of_folder() -> Option<String> {
+    fs::read_to_string(crate::place::token_file()).ok().map(|text| text.trim().to_owned())
 }
 
 fn checked(text: &str, place: &str) -> Result<String, String> {

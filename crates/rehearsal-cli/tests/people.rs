@@ -316,6 +316,43 @@ fn a_session_is_exported_from_a_server() {
 }
 
 #[test]
+fn an_address_that_cannot_be_used_is_told_without_its_token() {
+    let folder = Folder::new(&[]);
+    let secret = "0123456789abcdef0123";
+    for address in [
+        format!("127.0.0.1:4310/?token={secret}"),
+        format!("localhost:4310/?token={secret}"),
+        format!("127.0.0.1:4310#{secret}"),
+        format!("me:{secret}@127.0.0.1:4310"),
+        format!("http://me:{secret}@127.0.0.1:1"),
+        format!("http://me:{secret}@127.0.0.1:1/?token={secret}"),
+    ] {
+        let ran = folder.run(&format!("export abcd1234 --evalset g.json --server {address}"));
+        assert_eq!(ran.code, 2, "{address}");
+        assert!(ran.stderr.contains("127.0.0.1") || ran.stderr.contains("localhost"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains(secret), "{address}: {}", ran.stderr);
+    }
+}
+
+/// A server in the folder has a token that is nobody else's business.
+#[test]
+fn the_token_of_the_folder_is_not_sent_to_other_machines() {
+    let folder = Folder::new(&[(".rehearsal/token", "0123456789abcdef0123\n")]);
+    let export = "export abcd1234 --evalset g.json --server http://rehearsal.invalid:4200";
+    folder.run(export).check(&expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        error: there is no token for http://rehearsal.invalid:4200/
+
+        hint: set REHEARSAL_TOKEN, or write the address with `?token=…` as `rehearse serve` printed it; `.rehearsal/token` is sent to servers on this machine only
+    "#]]);
+    // One that is given is for that server.
+    let given = Ran::of(folder.command(export).env("REHEARSAL_TOKEN", "fedcba98765432100123"));
+    assert!(given.stderr.contains("cannot be asked"), "{}", given.stderr);
+}
+
+#[test]
 fn a_session_of_a_program_is_completed_and_exported_in_one_go() {
     for far in [false, true] {
         let folder = Folder::new(&[]);
@@ -392,6 +429,21 @@ fn the_token_is_for_its_owner_alone_and_in_no_history() {
     let mut names: Vec<_> = home.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, [".gitignore", "token"]);
+}
+
+/// A token is shown once, by the start that made it. A start that came to nothing must not use that up.
+#[test]
+fn a_start_that_fails_makes_no_token() {
+    let folder = Folder::new(&[("folder.db/in/it", "")]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    for args in [format!("serve --port {port}"), "serve --port 0 --store folder.db".to_owned()] {
+        assert_eq!(folder.run(&args).code, 2, "{args}");
+        assert!(!folder.path().join(".rehearsal/token").exists(), "{args}");
+    }
+    let (child, line) = first_line(&mut folder.command("serve --port 0"));
+    end(child);
+    assert!(line.contains("/?token="), "{line}");
 }
 
 #[test]

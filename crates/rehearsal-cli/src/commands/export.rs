@@ -45,7 +45,8 @@ pub(crate) struct ExportArgs {
     /// The agent's folder, as `adk eval` knows it [default: the agent's name in snake case]
     #[arg(long, value_name = "NAME")]
     app_name: Option<String>,
-    /// Take the session from a server, with the token of `REHEARSAL_TOKEN`, of `?token=` or of `.rehearsal/token`
+    /// Take the session from a server, with the token of `REHEARSAL_TOKEN`, of `?token=` or, on this machine, of
+    /// `.rehearsal/token`
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// How to say what was done

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use rehearsal_core::SystemClock;
 use rehearsal_server::{Server, ServerConfig};
+use rehearsal_store::StoreRef;
 
 use crate::place::{self, Place};
 use crate::signals::Signals;
@@ -101,18 +102,15 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         ));
     }
     let mut signals = Signals::new().map_err(|error| format!("cannot listen for signals: {error}"))?;
-    let token = find_token(args)?;
     let store = args.place.open().await?;
-    let config = ServerConfig {
-        host: args.host,
-        port: args.port,
-        grpc_port: args.grpc_port,
-        token: token.text.clone(),
-        names: args.names.clone(),
-        grace: Duration::from_secs(args.grace.into()),
+    let (server, token) = loop {
+        let token = find_token(args)?;
+        let server = bind(args, &token, store.clone()).await?;
+        // A new token is shown once. So it is kept only when the server is sure to start and to show it.
+        if token.keep().map_err(|why| elsewhere(&why))? {
+            break (server, token);
+        }
     };
-    let server = Server::bind(config, store.clone(), Arc::new(SystemClock)).await;
-    let server = server.map_err(|error| error.to_string())?;
     let unknown = |error: std::io::Error| format!("cannot tell where it listens: {error}");
     let address = server.address().map_err(unknown)?;
     let grpc = server.grpc_address().map_err(unknown)?;
@@ -126,6 +124,18 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     Ok(())
 }
 
+async fn bind(args: &ServeArgs, token: &Token, store: StoreRef) -> Result<Server, String> {
+    let config = ServerConfig {
+        host: args.host,
+        port: args.port,
+        grpc_port: args.grpc_port,
+        token: token.text.clone(),
+        names: args.names.clone(),
+        grace: Duration::from_secs(args.grace.into()),
+    };
+    Server::bind(config, store, Arc::new(SystemClock)).await.map_err(|error| error.to_string())
+}
+
 /// Each connection is an open file, and the system's usual bound is far below the server's own.
 fn allow_many_connections() {
     #[cfg(unix)]
@@ -137,7 +147,7 @@ fn allow_many_connections() {
     }
 }
 
-/// The token: given, kept from an earlier start, or made now.
+/// The token: given, kept from an earlier start, or a new one.
 fn find_token(args: &ServeArgs) -> Result<Token, String> {
     if let Some(given) = token::given(args.token_file.as_deref())? {
         return Ok(given);
@@ -149,13 +159,16 @@ fn find_token(args: &ServeArgs) -> Result<Token, String> {
             args.host
         ));
     }
-    token::kept_or_made(&place::token_file()).map_err(|why| {
-        format!(
-            "{why}\n\nhint: the token is kept in the working folder; start the server in another one, or give it a token: \
-             --token-file FILE, or {}",
-            token::VARIABLE
-        )
-    })
+    token::kept_or_new(&place::token_file()).map_err(|why| elsewhere(&why))
+}
+
+/// Why a token cannot be kept here, and what to do.
+fn elsewhere(why: &str) -> String {
+    format!(
+        "{why}\n\nhint: the token is kept in the working folder; start the server in another one, or give it a token: \
+         --token-file FILE, or {}",
+        token::VARIABLE
+    )
 }
 
 fn announce(address: SocketAddr, grpc: Option<SocketAddr>, token: &Token, store: &str) {
