@@ -84,13 +84,25 @@ fn compiled(source: &Value) -> Arc<Compiled> {
     if let Some(found) = cache().get(&key) {
         return found.clone();
     }
-    let fresh = Arc::new(jsonschema::validator_for(source).map_err(|error| error.to_string()));
+    let fresh = Arc::new(compile(source));
     let mut cache = cache();
     if cache.len() >= KEPT {
         cache.clear();
     }
     cache.insert(key, fresh.clone());
     fresh
+}
+
+/// Compiles a schema as the newest draft, or as the one it names. Tools also come with schemas of older drafts that do not
+/// say so (`exclusiveMinimum: true`); what only an older draft can read is read as that.
+fn compile(source: &Value) -> Compiled {
+    let newest = jsonschema::validator_for(source);
+    let older = || [jsonschema::Draft::Draft7, jsonschema::Draft::Draft4];
+    newest.or_else(|error| {
+        let read =
+            older().into_iter().find_map(|draft| jsonschema::options().with_draft(draft).build(source).ok());
+        read.ok_or_else(|| error.to_string())
+    })
 }
 
 impl Schema {

@@ -92,11 +92,11 @@ impl Follower {
                 return Some(Ok(Item::Event(stored)));
             }
             match self.desk.store().events(&self.session, self.after, PAGE).await {
-                // A session that was removed has nothing more to say.
                 Ok(events) if events.is_empty() && told => {
                     match self.desk.store().session(&self.session).await {
                         Ok(Some(_)) => {}
-                        Ok(None) => return None,
+                        // An end that looks like any other would leave those waiting who rely on what comes next.
+                        Ok(None) => return Some(Err(Problem::not_found("session", &self.session))),
                         Err(error) => return Some(Err(error.into())),
                     }
                 }

@@ -136,8 +136,8 @@ fn calls_are_held_to_the_tools() {
         &["`content.parts[0]`: there is no tool `go`; the tools are: `refund` and `note`"],
     );
     let broken = ModelSetup { tools: vec![tool("odd", json!({"type": "wish"}))], ..ModelSetup::default() };
-    let problems = check_model_answer(&broken, &call(json!({"tool": "odd"}))).unwrap_err();
-    assert!(problems[0].contains("invalid JSON Schema"), "{problems:?}");
+    // Whoever answers cannot mend a declaration; the agent's own runtime takes the call or refuses it.
+    check_model_answer(&broken, &call(json!({"tool": "odd"}))).unwrap();
 }
 
 #[test]

@@ -350,8 +350,8 @@ pub struct SessionQuery {
     pub limit: u32,
     /// Goes on after the page that gave this token.
     pub page_token: Option<String>,
-    /// Only those that stand like this.
-    pub status: Option<SessionStatus>,
+    /// Only those that stand like one of these; however they stand, without any.
+    pub statuses: Vec<SessionStatus>,
     /// Only those of this agent.
     pub agent: Option<String>,
     /// Only those of this run.

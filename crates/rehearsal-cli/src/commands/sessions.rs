@@ -101,11 +101,12 @@ async fn list(args: &SessionsArgs, store: &dyn Store) -> Result<(), String> {
     };
     let query = SessionQuery {
         limit: args.limit,
-        status: args.status.map(|status| match status {
-            Status::Active => SessionStatus::Active,
-            Status::Completed => SessionStatus::Completed,
-            Status::Cancelled => SessionStatus::Cancelled,
-        }),
+        statuses: match args.status {
+            None => Vec::new(),
+            Some(Status::Active) => vec![SessionStatus::Active],
+            Some(Status::Completed) => vec![SessionStatus::Completed],
+            Some(Status::Cancelled) => vec![SessionStatus::Cancelled],
+        },
         agent: args.agent.clone(),
         run,
         search: args.search.clone(),

@@ -1,6 +1,7 @@
 //! Runs that come to no end: what they left open is closed, so that the session can go on.
 
-use rehearsal_core::{CallId, Draft, EventBody, ToolError, ToolOutcome, ToolResult};
+use indexmap::IndexSet;
+use rehearsal_core::{CallId, Draft, EventBody, Ledger, ToolError, ToolOutcome, ToolResult, TurnId};
 use serde_json::json;
 
 use super::Pen;
@@ -42,4 +43,26 @@ pub(super) fn close_call(pen: &mut Pen, call: &CallId, kind: &str, message: &str
 pub(super) fn is_closed(pen: &Pen, call: &CallId) -> bool {
     let answer = pen.ledger().call(call).and_then(|call| call.answer.cloned());
     answer.is_some_and(|answer| &*answer.author == ENGINE)
+}
+
+/// The model turns that nobody has answered and nobody has put away, in their order.
+pub(super) fn open_turns(ledger: &Ledger) -> IndexSet<TurnId> {
+    let mut open = IndexSet::new();
+    for event in ledger.events() {
+        match (&event.body, &event.turn) {
+            (EventBody::ModelRequest(_), Some(turn)) => {
+                open.insert(turn.clone());
+            }
+            (EventBody::ModelResponse(_), Some(turn)) => {
+                open.shift_remove(turn);
+            }
+            (EventBody::Note { name, data }, _) if &**name == "cue_dismissed" => {
+                open.retain(|turn| data["cue"] != turn.as_str());
+            }
+            // Whoever asked in this run asks no more.
+            (EventBody::Note { name, .. }, _) if &**name == "run_failed" => open.clear(),
+            _ => {}
+        }
+    }
+    open
 }

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::failing::{close_calls, is_closed};
 use super::query::some_value;
-use super::sessions::{ENGINE, complete, final_output, hear};
+use super::sessions::{ENGINE, Heard, complete, final_output, hear};
 use super::state::patch_from_flat;
 use super::{Desk, Pen};
 use crate::grpc;
@@ -279,7 +279,7 @@ fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
             if pen.root_agent().is_none() {
                 pen.agent(&seen.agent);
             }
-            hear(pen, content.clone(), Some(id))
+            hear(pen, content.clone(), Heard { event_id: Some(id), at: seen.at })
         }
         Observed::UserMessage { content } => {
             let body = EventBody::UserMessage { content: Arc::new(content.clone()) };
@@ -364,6 +364,12 @@ fn record_result(pen: &mut Pen, seen: &Observation, place: &InvocationId) -> Res
     let call = named_call(call_id)?;
     let at = seen.at.unwrap_or(pen.now());
     let made = pen.ledger().call(&call).map(|view| view.event.clone());
+    if let Some(called) = pen.ledger().call(&call).map(|view| view.tool)
+        && **called != **tool
+    {
+        let detail = format!("call `{call}` is one of tool `{called}`, and this is a result of `{tool}`");
+        return Err(Problem::conflict("other_tool", detail));
+    }
     let outcome = outcome(output.as_ref(), error.as_ref())?;
     if let (ToolOutcome::Output(_), Some(error)) = (&outcome, error) {
         let data = json!({"call": call_id, "error": error});

@@ -92,6 +92,7 @@ impl Pen {
         blob: Bytes,
         draft: Draft,
     ) -> Result<String, Problem> {
+        let draft = self.in_order(draft);
         let event = self.standing.ledger.append(draft)?.clone();
         Ok(self.push(event_id, payload, blob, event))
     }
@@ -103,8 +104,17 @@ impl Pen {
         draft: Draft,
         request: &ModelRequest,
     ) -> Result<String, Problem> {
+        let draft = self.in_order(draft);
         let event = self.standing.ledger.append_request(draft, request)?.clone();
         Ok(self.push(fresh(), Payload::Request, blob, event))
+    }
+
+    /// A draft that is not before the last event nor after now, whatever the clock of whoever told it says: events are
+    /// in the order of their times.
+    fn in_order(&self, draft: Draft) -> Draft {
+        let last = self.standing.ledger.events().last().map(|last| last.at);
+        let at = draft.at.min(self.now);
+        Draft { at: last.map_or(at, |last| at.max(last)), ..draft }
     }
 
     fn push(&mut self, event_id: String, payload: Payload, blob: Bytes, event: Arc<Event>) -> String {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rehearsal_adk::flat_state;
 use rehearsal_core::{
     Content, EndReason, EventBody, LEDGER_VERSION, Ledger, SessionId, SessionPart, SessionStarted, State,
+    Timestamp,
 };
 use rehearsal_store::{
     CueChange, NewSession, NewWork, SessionRecord, SessionSource, SessionStatus, WorkOutcome,
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::failing::fail_run;
+use super::failing::{close_calls, fail_run, open_turns};
 use super::hosts::{cancel_work, host_offline};
 use super::pen::{run_path, user_messages};
 use super::query::QueryRequest;
@@ -212,6 +213,15 @@ impl Desk {
                 }
                 let mut meta = pen.record().meta.as_object().cloned().unwrap_or_default();
                 let player = match meta.get("host").and_then(Value::as_str) {
+                    // Nobody played it when it was made. Who has come since then does; an agent that plays by itself has
+                    // heard its messages before, and hears the next one where it runs.
+                    None if user_messages(pen.ledger()) == 0 && !players.is_empty() => {
+                        let chosen = players.iter().find(|player| player.online);
+                        let chosen = chosen.ok_or_else(|| host_offline(agent))?;
+                        meta.insert("host".to_owned(), chosen.host.clone().into());
+                        pen.meta(Value::Object(meta));
+                        Some(chosen)
+                    }
                     None => players.first(),
                     Some(own) => {
                         // A host that was started again has another id; it takes the conversation up from the ledger.
@@ -289,13 +299,16 @@ impl Desk {
     /// Ends a session that has its final response.
     ///
     /// # Errors
-    /// It has none, or was cancelled.
+    /// It has none, its agent is still at work, or it was cancelled.
     pub async fn complete(&self, session: &SessionId) -> Result<SessionView, Problem> {
         self.change(session, |pen| {
             if pen.record().status == SessionStatus::Completed {
                 return Ok(()); // who asks again gets what they asked for
             }
             pen.require_open()?;
+            if final_output(pen.ledger()).is_some() {
+                refuse_unfinished(pen.ledger())?;
+            }
             complete(pen)
         })
         .await?;
@@ -323,6 +336,7 @@ impl Desk {
                     pen.work(cancel_work(&host, &call));
                 }
             }
+            close_calls(pen, "Cancelled", "the session was cancelled before this tool was done")?;
             pen.append(pen.draft(ENGINE, EventBody::SessionEnded { reason: EndReason::Cancelled }))?;
             pen.status(SessionStatus::Cancelled);
             pen.cue(CueChange::DismissAll);
@@ -409,7 +423,7 @@ impl AskedSession {
 
 /// Appends a message of the user; a host that plays the session gets to work.
 fn say(pen: &mut Pen, content: &Content) -> Result<(), Problem> {
-    append_message(pen, content.clone(), None)?;
+    append_message(pen, content.clone(), Heard::default())?;
     if let Some(host) = pen.record().meta.get("host").and_then(Value::as_str).map(str::to_owned) {
         let agent = pen.root_agent().unwrap_or(ENGINE).to_owned();
         let state = flat_state(pen.ledger().state());
@@ -419,15 +433,22 @@ fn say(pen: &mut Pen, content: &Content) -> Result<(), Problem> {
     Ok(())
 }
 
+/// How an agent elsewhere told of a message.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heard {
+    pub(super) event_id: Option<String>,
+    pub(super) at: Option<Timestamp>,
+}
+
 /// Appends a message that an agent elsewhere heard. It plays the session itself then, and no host does.
-pub(super) fn hear(pen: &mut Pen, content: Content, event_id: Option<String>) -> Result<(), Problem> {
+pub(super) fn hear(pen: &mut Pen, content: Content, heard: Heard) -> Result<(), Problem> {
     if user_messages(pen.ledger()) == 0
         && let Some(mut meta) = pen.record().meta.as_object().cloned()
         && meta.shift_remove("host").is_some()
     {
         pen.meta(Value::Object(meta));
     }
-    append_message(pen, content, event_id)
+    append_message(pen, content, heard)
 }
 
 /// What a session is called in lists: the beginning of what it is about, in one line.
@@ -442,7 +463,7 @@ fn title(text: &str) -> String {
 }
 
 /// Appends a message of the user and the beginning of the run it starts.
-fn append_message(pen: &mut Pen, content: Content, event_id: Option<String>) -> Result<(), Problem> {
+fn append_message(pen: &mut Pen, content: Content, heard: Heard) -> Result<(), Problem> {
     if user_messages(pen.ledger()) == 0 {
         pen.describe(title(&content.text()));
     }
@@ -451,8 +472,9 @@ fn append_message(pen: &mut Pen, content: Content, event_id: Option<String>) -> 
     let start = pen.draft(root.as_str(), EventBody::AgentStarted { kind: "adk".into() });
     pen.append(rehearsal_core::Draft { invocation: Some(run.clone()), ..start })?;
     let body = EventBody::UserMessage { content: Arc::new(content) };
-    let draft = rehearsal_core::Draft { invocation: Some(run), ..pen.draft(USER, body) };
-    let id = event_id.unwrap_or_else(fresh);
+    let at = heard.at.unwrap_or(pen.now());
+    let draft = rehearsal_core::Draft { invocation: Some(run), ..rehearsal_core::Draft::new(at, USER, body) };
+    let id = heard.event_id.unwrap_or_else(fresh);
     pen.append_as(id, rehearsal_store::Payload::Other, bytes::Bytes::new(), draft).map(drop)
 }
 
@@ -471,13 +493,34 @@ fn is_running(ledger: &Ledger) -> bool {
     last.unwrap_or(false)
 }
 
+/// Refuses to end a session in the middle of a run: what would count as its final response may be a step on the way.
+fn refuse_unfinished(ledger: &Ledger) -> Result<(), Problem> {
+    if !is_running(ledger) {
+        return Ok(());
+    }
+    if let Some(turn) = open_turns(ledger).first() {
+        let detail = format!(
+            "the agent is still at work: cue `{turn}` waits for an answer; answer it or dismiss it first"
+        );
+        return Err(Problem::conflict("running", detail).with("head", turn.as_str()));
+    }
+    if let Some(call) = ledger.calls().find(|call| call.answer.is_none()) {
+        let detail = format!(
+            "the agent is still at work: call `{}` of `{}` has no result; wait for it or cancel it first",
+            call.call, call.tool
+        );
+        return Err(Problem::conflict("running", detail).with("call_id", call.call.as_str()));
+    }
+    Ok(())
+}
+
 /// What the agent gave as its final response to the last message.
 pub(super) fn final_output(ledger: &Ledger) -> Option<Value> {
     for event in ledger.events().iter().rev() {
         let main = event.invocation.as_ref().is_none_or(|path| path.enclosure().is_empty());
         match &event.body {
             EventBody::FinalResponse { output } => return Some(output.clone()),
-            EventBody::AgentEnded { output, .. } if main && !output.is_null() => return Some(output.clone()),
+            EventBody::AgentEnded { output, .. } if main && is_said(output) => return Some(output.clone()),
             EventBody::ModelResponse(response) if main => {
                 let text = response.content.text();
                 let is_final = response.content.calls().next().is_none() && !text.is_empty();
@@ -488,6 +531,11 @@ pub(super) fn final_output(ledger: &Ledger) -> Option<Value> {
         }
     }
     None
+}
+
+/// Whether something was given: a golden trace has no empty final response.
+fn is_said(output: &Value) -> bool {
+    !output.is_null() && output.as_str().is_none_or(|text| !text.trim().is_empty())
 }
 
 /// Ends a session with its final response.

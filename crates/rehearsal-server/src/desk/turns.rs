@@ -14,14 +14,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::failing::open_turns;
 use super::pen::user_messages;
-use super::sessions::hear;
+use super::sessions::{Heard, hear};
 use super::{Desk, Pen};
 use crate::grpc;
 use crate::ids;
 use crate::presence::Waiting;
 use crate::problem::{Class, Problem};
 use crate::watch::Topic;
+
+/// How many turns of a session can wait for an answer at once.
+const MOST_OPEN_TURNS: usize = 1000;
 
 /// What an agent asks its model.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
@@ -175,6 +179,7 @@ impl Desk {
                     return if same { Ok(None) } else { Err(other_payload(&turn)) };
                 }
                 pen.require_open()?;
+                refuse_crowd(pen)?;
                 if pen.root_agent().is_none() {
                     pen.agent(&asked.agent);
                 }
@@ -195,6 +200,10 @@ impl Desk {
             .await?;
         match found {
             Some(submitted) => Ok(submitted),
+            // Somebody who waits for an answer to a turn that nobody is asked about would wait for ever.
+            None if asked.recorded == self.store.cue(&CueId::new(turn.as_str())).await?.is_some() => {
+                Err(other_payload(&turn))
+            }
             None => self.repeated(session, &turn).await,
         }
     }
@@ -213,7 +222,8 @@ impl Desk {
         let turn = TurnId::new(ids::uuid4("turn id", turn)?);
         ids::agent(agent)?;
         let request = grpc::request_from_wire(&payload).map_err(|error| {
-            Problem::invalid("invalid_payload", format!("`request` cannot be read: {error}"))
+            let why = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
+            Problem::invalid("invalid_payload", format!("`request` cannot be read: {error}{why}"))
         })?;
         if let (Some(earlier), _) = self.store.turn(session, &turn).await? {
             let same = earlier.blob == payload && *earlier.event.author == *agent;
@@ -225,6 +235,7 @@ impl Desk {
                     return Ok(None);
                 }
                 pen.require_open()?;
+                refuse_crowd(pen)?;
                 if pen.root_agent().is_none() {
                     pen.agent(agent);
                 }
@@ -249,7 +260,7 @@ impl Desk {
     /// # Errors
     /// There is no such turn.
     pub async fn turn(&self, session: &SessionId, turn: &str) -> Result<TurnView, Problem> {
-        let turn = TurnId::new(turn);
+        let turn = TurnId::new(ids::uuid4("turn id", turn)?);
         let ledger = self.ledger(session).await?;
         let missing = || Problem::not_found("turn", &turn);
         let request = ledger.request(&turn).ok_or_else(missing)?;
@@ -337,6 +348,16 @@ impl Desk {
     }
 }
 
+/// Refuses one more turn where so many wait already that nobody will ever answer them all.
+fn refuse_crowd(pen: &Pen) -> Result<(), Problem> {
+    if open_turns(pen.ledger()).len() < MOST_OPEN_TURNS {
+        return Ok(());
+    }
+    let detail =
+        format!("{MOST_OPEN_TURNS} turns of this session wait for an answer; answer or dismiss some first");
+    Err(Problem::new(Class::Busy, "too_many_turns", detail))
+}
+
 fn open_cue(turn: &TurnId, agent: &str) -> CueChange {
     CueChange::Open(NewCue {
         id: CueId::new(turn.as_str()),
@@ -373,5 +394,5 @@ fn ensure_query(pen: &mut Pen, request: &ModelRequest) -> Result<(), Problem> {
     };
     let content = request.contents.iter().rev().find(said).map(|content| (**content).clone());
     let content = content.unwrap_or_else(|| Content::new(Role::User, vec![Part::text("")]));
-    hear(pen, content, None)
+    hear(pen, content, Heard::default())
 }

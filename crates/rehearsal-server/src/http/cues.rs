@@ -57,6 +57,11 @@ pub(super) async fn list(
     Ok(Json(app.desk.cues(&CueQuery { session, statuses, limit }).await?))
 }
 
+/// A cue's id as it is kept: those of the model are turns, whose letters are small.
+fn cue_id(id: &str) -> CueId {
+    CueId::new(id.to_ascii_lowercase())
+}
+
 /// Shows a cue with what is needed to decide.
 #[utoipa::path(get, path = "/v1/cues/{id}", tag = "cues", params(("id" = String, Path)),
     responses((status = 200, description = "The cue.", body = CueView)))]
@@ -64,7 +69,7 @@ pub(super) async fn show(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Json<CueView>, Problem> {
-    Ok(Json(app.desk.cue(&CueId::new(id)).await?))
+    Ok(Json(app.desk.cue(&cue_id(&id)).await?))
 }
 
 /// Answers a cue: for the model one of `text`, `calls`, `final`, `content`, `candidates`; for a tool `output` or
@@ -81,7 +86,7 @@ pub(super) async fn answer(
 ) -> Result<Json<Answered>, Problem> {
     let key = key(&headers)?;
     let given = NewAnswer { answer: Value::Object(answer), key, name: None };
-    let answered = app.desk.answer(&CueId::new(id), given).await?;
+    let answered = app.desk.answer(&cue_id(&id), given).await?;
     app.metrics.answers.inc();
     Ok(Json(answered))
 }
@@ -93,7 +98,7 @@ pub(super) async fn dismiss(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Json<CueView>, Problem> {
-    Ok(Json(app.desk.dismiss(&CueId::new(id)).await?))
+    Ok(Json(app.desk.dismiss(&cue_id(&id)).await?))
 }
 
 /// A tool to call.

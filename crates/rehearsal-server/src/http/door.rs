@@ -78,7 +78,7 @@ impl Door {
             return Ok(Entrance::Open);
         }
         let name = cookie_name(&host);
-        if page::is_room(path)
+        if page::is_entrance(path)
             && let Some(shown) = token_in(request.uri())
             && same(shown, token)
         {
@@ -164,7 +164,7 @@ fn cookie_name(host: &str) -> String {
 fn is_browser(request: &Request) -> bool {
     let accepts = request.headers().get(header::ACCEPT).and_then(|accepts| accepts.to_str().ok());
     request.method() == Method::GET
-        && page::is_room(request.uri().path())
+        && page::is_entrance(request.uri().path())
         && accepts.is_some_and(|accepts| accepts.contains("text/html"))
 }
 

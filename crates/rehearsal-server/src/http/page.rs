@@ -16,14 +16,22 @@ pub(super) fn is_room(path: &str) -> bool {
     matches!(path, "/" | "/start" | "/runs") || path.starts_with("/sessions/") || path.starts_with("/runs/")
 }
 
+/// Whether a browser comes here to see the page: one of its rooms, or the address that the published plugin prints for
+/// one.
+pub(super) fn is_entrance(path: &str) -> bool {
+    is_room(path) || path.starts_with(PUBLISHED_ROOM)
+}
+
+/// The published plugin prints this before a session's id.
+const PUBLISHED_ROOM: &str = "/session/";
+
 /// Gives the page for its rooms, its files by their names, and a problem for what there is not.
 pub(super) async fn serve(uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path();
     if is_room(path) {
         return answer(rehearsal_web::index(), &headers);
     }
-    // The address that the published plugin prints.
-    if let Some(session) = path.strip_prefix("/session/") {
+    if let Some(session) = path.strip_prefix(PUBLISHED_ROOM) {
         return Redirect::permanent(&format!("/sessions/{session}")).into_response();
     }
     match rehearsal_web::asset(path) {

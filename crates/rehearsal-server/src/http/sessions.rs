@@ -41,15 +41,36 @@ pub(super) struct ListParams {
     page_size: Option<u32>,
     /// Goes on after the page that gave this.
     page_token: Option<String>,
-    /// Only `active`, `completed` or `cancelled` ones.
+    /// Only `active`, `completed` or `cancelled` ones, or `ended`: either of the last two.
     #[param(value_type = Option<String>)]
-    status: Option<SessionStatus>,
+    status: Option<Standing>,
     /// Only those of this agent.
     agent: Option<String>,
     /// Only those of this run.
     run: Option<String>,
     /// Only those whose id, description or agent contains this.
     q: Option<String>,
+}
+
+/// How sessions stand that are sought.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Standing {
+    Active,
+    Completed,
+    Cancelled,
+    Ended,
+}
+
+impl Standing {
+    fn statuses(self) -> Vec<SessionStatus> {
+        match self {
+            Self::Active => vec![SessionStatus::Active],
+            Self::Completed => vec![SessionStatus::Completed],
+            Self::Cancelled => vec![SessionStatus::Cancelled],
+            Self::Ended => vec![SessionStatus::Completed, SessionStatus::Cancelled],
+        }
+    }
 }
 
 /// A page of sessions.
@@ -72,7 +93,7 @@ pub(super) async fn list(
     let query = SessionQuery {
         limit: page_size(params.page_size)?,
         page_token: params.page_token,
-        status: params.status,
+        statuses: params.status.map(Standing::statuses).unwrap_or_default(),
         agent: params.agent,
         run: params.run,
         search: params.q.filter(|text| !text.is_empty()),

@@ -173,6 +173,29 @@ async fn choosing_an_agent_later_finds_its_host() {
 }
 
 #[tokio::test]
+async fn a_host_that_comes_later_plays_what_waits_for_it() {
+    let stage = Stage::open().await;
+    let made = stage.post("/v1/sessions", json!({"agent": "clerk"})).await.is(201);
+    let session = made["id"].as_str().unwrap();
+    let host = host(&stage).await;
+    let said = stage.post(&format!("/v1/sessions/{session}/query"), json!({"text": "hi"})).await.is(200);
+    assert_eq!(said["host"], host);
+    let given = work(&stage, &host).await.is(200);
+    assert_eq!((&given["kind"], &given["session"]), (&json!("run"), &json!(session)));
+}
+
+#[tokio::test]
+async fn a_first_message_is_not_taken_for_a_host_that_came_later_and_went() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    host(&stage).await;
+    stage.clock.advance(Duration::from_mins(2));
+    let query = format!("/v1/sessions/{session}/query");
+    stage.post(&query, json!({"text": "hi"})).await.refused(409, "host_offline");
+    assert_eq!(stage.kinds(&session).await, ["session_started"]);
+}
+
+#[tokio::test]
 async fn a_running_tool_is_cancelled_by_its_host() {
     let stage = Stage::open().await;
     let alone = stage.session().await;

@@ -200,6 +200,37 @@ async fn a_batch_that_contradicts_what_happened_is_refused_whole() {
 }
 
 #[tokio::test]
+async fn events_are_in_the_order_of_their_times_whatever_the_senders_clock_says() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let at = |mut seen: Value, at: &str| {
+        seen["at"] = at.into();
+        seen
+    };
+    let (past, future) = ("1990-01-01T00:00:00Z", "2099-01-01T00:00:00Z");
+    stage.observe(&session, json!([at(message("go"), past), at(call("c1"), future)])).await.is(200);
+    stage.clock.advance(std::time::Duration::from_secs(3));
+    let during = "2026-01-01T12:00:01Z";
+    stage.observe(&session, json!([at(call("c2"), during), at(result("c1", json!(1)), past)])).await.is(200);
+    let events = stage.get(&format!("/v1/sessions/{session}/events")).await.is(200);
+    let times: Vec<&str> =
+        events["events"].as_array().unwrap().iter().map(|event| event["at"].as_str().unwrap()).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    assert!(times.last().unwrap().starts_with("2026-01-01T12:00:01"), "{times:?}");
+}
+
+#[tokio::test]
+async fn a_result_is_one_of_the_tool_that_was_called() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    stage.observe(&session, json!([message("go"), call("c1")])).await.is(200);
+    let mut other = result("c1", json!(1));
+    other["tool"] = "subtract".into();
+    let problem = stage.observe(&session, json!([other])).await.refused(409, "other_tool");
+    assert!(problem["detail"].as_str().unwrap().contains("`add`"), "{problem}");
+}
+
+#[tokio::test]
 async fn history_begins_with_the_query() {
     let stage = Stage::open().await;
     let session = stage.session().await;

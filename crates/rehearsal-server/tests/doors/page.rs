@@ -46,6 +46,12 @@ async fn addresses_that_people_come_with_lead_somewhere() {
     // The published plugin tells people this one.
     let client =
         reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let stranger = client.get(stage.url("/session/abc")).header("accept", "text/html");
+    let reply = soon(stranger.send()).await.unwrap();
+    assert_eq!(reply.status(), 401);
+    assert!(reply.text().await.unwrap().contains("Rehearsal is locked"));
+    let swapped = soon(client.get(stage.url(&format!("/session/abc?token={TOKEN}"))).send()).await.unwrap();
+    assert_eq!(swapped.headers()["location"], "/session/abc");
     let reply = soon(client.get(stage.url("/session/abc")).bearer_auth(TOKEN).send()).await.unwrap();
     assert_eq!(
         (reply.status().as_u16(), &reply.headers()["location"]),

@@ -104,6 +104,101 @@ async fn cancelling_dismisses_cues_and_sends_home_who_waits() {
 }
 
 #[tokio::test]
+async fn a_session_is_not_completed_in_the_middle_of_a_run() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let complete = format!("/v1/sessions/{session}/complete");
+    // An agent of two steps: what the first one says is not the answer yet.
+    let first = stage.ask(&session, asks("writer", "a poem")).await;
+    stage.answer(&first, json!({"text": "a draft"})).await.is(200);
+    let second = stage.ask(&session, asks("critic", "a poem")).await;
+    let problem = stage.post(&complete, json!({})).await.refused(409, "running");
+    assert_eq!(problem["head"], second, "{problem}");
+    assert_eq!(stage.get(&format!("/v1/cues/{second}")).await.is(200)["status"], "open");
+
+    let call =
+        json!([{"event_id": uuid(), "agent": "critic", "type": "tool_call", "call_id": "c1", "tool": "add"}]);
+    stage.observe(&session, call).await.is(200);
+    stage.answer(&second, json!({"text": "a good one"})).await.is(200);
+    let problem = stage.post(&complete, json!({})).await.refused(409, "running");
+    assert_eq!(problem["call_id"], "c1", "{problem}");
+    let result = json!([{"event_id": uuid(), "agent": "critic", "type": "tool_result", "call_id": "c1", "tool": "add",
+        "output": 1}]);
+    stage.observe(&session, result).await.is(200);
+    assert_eq!(stage.post(&complete, json!({})).await.is(200)["state"], "completed");
+}
+
+#[tokio::test]
+async fn what_was_dismissed_does_not_hold_up_the_end() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let first = stage.ask(&session, asks("clerk", "hi")).await;
+    stage.answer(&first, json!({"text": "hello"})).await.is(200);
+    let second = stage.ask(&session, asks("clerk", "hi")).await;
+    stage.post(&format!("/v1/cues/{second}/dismiss"), json!({})).await.is(200);
+    stage.post(&format!("/v1/sessions/{session}/complete"), json!({})).await.is(200);
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_no_final_response() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let ended =
+        |output: &str| json!({"event_id": uuid(), "agent": "clerk", "type": "agent_ended", "output": output});
+    let content = json!({"role": "user", "parts": [{"text": "hi"}]});
+    let said = json!({"event_id": uuid(), "agent": "clerk", "type": "user_message", "content": content});
+    stage.observe(&session, json!([said, ended(" ")])).await.is(200);
+    let complete = format!("/v1/sessions/{session}/complete");
+    stage.post(&complete, json!({})).await.refused(409, "no_final_response");
+    stage.observe(&session, json!([ended("hello")])).await.is(200);
+    stage.post(&complete, json!({})).await.is(200);
+    stage.get(&format!("/v1/sessions/{session}/eval-case")).await.is(200);
+}
+
+#[tokio::test]
+async fn cancelling_a_session_ends_its_calls() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    stage.ask(&session, asks("clerk", "hi")).await;
+    let call =
+        json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_call", "call_id": "c1", "tool": "add"}]);
+    stage.observe(&session, call).await.is(200);
+    stage.post(&format!("/v1/sessions/{session}/cancel"), json!({})).await.is(200);
+    let bodies = stage.bodies(&session).await;
+    let result = bodies.iter().find(|body| body["type"] == "tool_result").unwrap();
+    assert_eq!(result["outcome"]["error"]["type"], "Cancelled", "{result}");
+    let late = json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_result", "call_id": "c1", "tool": "add",
+        "output": 1, "late": true}]);
+    stage.observe(&session, late).await.is(200);
+    assert_eq!(stage.bodies(&session).await.last().unwrap()["name"], "late_result");
+}
+
+#[tokio::test]
+async fn sessions_that_ended_are_listed_whichever_way_they_did() {
+    let stage = Stage::open().await;
+    let (live, cancelled, completed) = (stage.session().await, stage.session().await, stage.session().await);
+    stage.post(&format!("/v1/sessions/{cancelled}/cancel"), json!({})).await.is(200);
+    let turn = stage.ask(&completed, asks("clerk", "hi")).await;
+    stage.answer(&turn, json!({"text": "hello"})).await.is(200);
+    stage.post(&format!("/v1/sessions/{completed}/complete"), json!({})).await.is(200);
+    let listed = async |status: &str| {
+        let page = stage.get(&format!("/v1/sessions?status={status}")).await.is(200);
+        let mut ids: Vec<String> = page["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|session| session["id"].as_str().unwrap().to_owned())
+            .collect();
+        ids.sort();
+        ids
+    };
+    let mut ended = vec![cancelled, completed];
+    ended.sort();
+    assert_eq!(listed("ended").await, ended);
+    assert_eq!(listed("active").await, [live]);
+}
+
+#[tokio::test]
 async fn a_session_is_cancelled_without_a_body_too() {
     let stage = Stage::open().await;
     let path = format!("/v1/sessions/{}/cancel", stage.session().await);

@@ -269,11 +269,75 @@ async fn final_values_are_held_to_the_output_schema() {
     asked["request"]["tools"] =
         json!([{"name": "set_model_response", "description": "", "parameters": schema}]);
     let turn = stage.ask(&session, asked).await;
-    stage.answer(&turn, json!({"final": {"sum": "4"}})).await.refused(422, "invalid_answer");
+    for wrong in
+        [json!({"final": {"sum": "4"}}), json!({"text": "four"}), json!({"text": "{\"sum\": \"4\"}"})]
+    {
+        stage.answer(&turn, wrong).await.refused(422, "invalid_answer");
+    }
     stage.answer(&turn, json!({"final": {"sum": 4}})).await.is(200);
     let answer = stage.get(&response(&session, &turn)).await.is(200);
     let part = &answer["response"]["content"]["parts"][0];
     assert_eq!(*part, json!({"function_call": {"name": "set_model_response", "args": {"sum": 4}}}));
+}
+
+#[tokio::test]
+async fn tools_are_called_however_old_or_broken_their_schemas_are() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let schemas = [
+        (json!({"type": "number", "minimum": 0, "exclusiveMinimum": true}), Some(json!(0))),
+        (json!({"$ref": "#/components/schemas/Amount"}), None),
+        (json!({"type": "str"}), None),
+    ];
+    for (schema, wrong) in schemas {
+        let mut asked = asks("clerk", "hi");
+        asked["request"]["tools"][0]["parameters"] =
+            json!({"type": "object", "properties": {"a": schema}, "required": ["a"]});
+        let turn = stage.ask(&session, asked).await;
+        let call = |a: &Value| json!({"calls": [{"tool": "add", "args": {"a": a}}]});
+        if let Some(wrong) = wrong {
+            stage.answer(&turn, call(&wrong)).await.refused(422, "invalid_answer");
+        }
+        stage.answer(&turn, call(&json!(1))).await.is(200);
+    }
+}
+
+#[tokio::test]
+async fn a_turn_is_recorded_or_asked_and_not_both() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let (mut recorded, turn) = (asks("clerk", "hi"), uuid());
+    recorded["recorded"] = true.into();
+    let path = format!("/v1/sessions/{session}/turns/{turn}");
+    stage.put(&path, recorded.clone()).await.is(201);
+    stage.put(&path, recorded).await.is(200);
+    stage.put(&path, asks("clerk", "hi")).await.refused(409, "other_payload");
+}
+
+#[tokio::test]
+async fn ids_are_the_same_in_large_letters() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let turn = stage.ask(&session, asks("clerk", "hi")).await;
+    let large = turn.to_uppercase();
+    assert_eq!(stage.get(&format!("/v1/sessions/{session}/turns/{large}")).await.is(200)["turn_id"], turn);
+    assert_eq!(stage.get(&format!("/v1/cues/{large}")).await.is(200)["id"], turn);
+    stage.answer(&large, json!({"text": "hello"})).await.is(200);
+}
+
+#[tokio::test]
+async fn a_session_takes_only_so_many_turns_that_nobody_answers() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    for _ in 0..1000 {
+        stage.ask(&session, asks("clerk", "hi")).await;
+    }
+    let more = stage.put(&format!("/v1/sessions/{session}/turns/{}", uuid()), asks("clerk", "hi")).await;
+    more.refused(429, "too_many_turns");
+    let head =
+        stage.get(&format!("/v1/sessions/{session}")).await.is(200)["head"].as_str().unwrap().to_owned();
+    stage.answer(&head, json!({"text": "one less"})).await.is(200);
+    stage.ask(&session, asks("clerk", "hi")).await;
 }
 
 #[tokio::test]

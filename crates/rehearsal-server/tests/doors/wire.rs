@@ -417,6 +417,17 @@ async fn sessions_are_listed_in_pages() {
 }
 
 #[tokio::test]
+async fn a_subscriber_to_a_session_that_is_removed_is_told_so() {
+    let stage = Stage::open().await;
+    let play = Play::begin(&stage).await;
+    let mut stream = play.follow().await;
+    assert!(next(&mut stream).await.is_some(), "the mark");
+    stage.delete(&format!("/v1/sessions/{}", play.session)).await.is(204);
+    let gone = soon(stream.message()).await.unwrap_err();
+    assert_eq!(gone.code(), Code::NotFound, "{gone}");
+}
+
+#[tokio::test]
 async fn a_subscriber_counts_as_waiting_until_it_goes() {
     let stage = Stage::with_grace(Duration::from_millis(60)).await;
     let play = Play::begin(&stage).await;

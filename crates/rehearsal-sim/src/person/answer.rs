@@ -205,16 +205,25 @@ fn finish_of(content: &Content) -> FinishReason {
 
 /// Checks a text without calls beside it: it ends the agent's turn, so the output schema holds for it.
 fn check_final_text(setup: &ModelSetup, text: &str) -> Checked<()> {
-    let Some(schema) = &setup.output_schema else { return Ok(()) };
+    let taker = setup.tools.iter().find(|tool| tool.name == SET_MODEL_RESPONSE);
+    if taker.is_none() && setup.output_schema.is_none() {
+        return Ok(());
+    }
     let value: Value = serde_json::from_str(text.trim()).map_err(|error| {
-        vec![format!("the agent's answer has an output schema, and this text is not JSON: {error}")]
+        let way = if taker.is_some() { "; give the value as `final`" } else { "" };
+        vec![format!("the agent's answer has an output schema, and this text is not JSON: {error}{way}")]
     })?;
-    violations(schema, &value, "the text breaks the output schema")
+    let what = "the text breaks the output schema";
+    match (taker, &setup.output_schema) {
+        (Some(tool), _) => final_args(tool, &value, what).map(drop),
+        (None, Some(schema)) => violations(schema, &value, what),
+        (None, None) => Ok(()),
+    }
 }
 
 fn check_final(setup: &ModelSetup, value: &Value) -> Checked<ModelResponse> {
     if let Some(tool) = setup.tools.iter().find(|tool| tool.name == SET_MODEL_RESPONSE) {
-        let args = final_args(tool, value)?;
+        let args = final_args(tool, value, "`final` breaks the output schema")?;
         let call = Part::call(SET_MODEL_RESPONSE, args);
         return Ok(response(vec![call], FinishReason::ToolCalls));
     }
@@ -230,8 +239,7 @@ fn check_final(setup: &ModelSetup, value: &Value) -> Checked<ModelResponse> {
 }
 
 /// A final value as arguments of the tool that takes it: itself, or under the one name that the tool has for it.
-fn final_args(tool: &ToolDeclaration, value: &Value) -> Checked<Value> {
-    let what = "`final` breaks the output schema";
+fn final_args(tool: &ToolDeclaration, value: &Value, what: &str) -> Checked<Value> {
     let checked = if value.is_object() {
         violations(&tool.parameters, value, what).map(|()| value.clone())
     } else {
@@ -297,7 +305,13 @@ fn check_call(setup: &ModelSetup, tool: &str, args: &Value, at: &str) -> Checked
         let known = if known.is_empty() { "none".to_owned() } else { list(&known) };
         return Err(vec![format!("`{at}`: there is no tool `{tool}`; the tools are: {known}")]);
     };
-    violations(&declared.parameters, args, &format!("`{at}`: the arguments break the schema of `{tool}`"))
+    let what = format!("`{at}`: the arguments break the schema of `{tool}`");
+    match Schema::new(declared.parameters.clone()).check(args) {
+        Ok(found) if found.is_empty() => Ok(()),
+        Ok(found) => Err(found.iter().map(|violation| format!("{what}: {violation}")).collect()),
+        // Whoever answers cannot mend the declaration, and the agent's own runtime takes the call or refuses it.
+        Err(_unusable) => Ok(()),
+    }
 }
 
 fn check_candidates(setup: &ModelSetup, candidates: &Value) -> Checked<ModelResponse> {

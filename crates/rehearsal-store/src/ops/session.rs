@@ -50,8 +50,12 @@ impl Op for FindSessions {
             sql += &condition(binds.len() + 1);
             binds.extend(values);
         };
-        if let Some(status) = query.status {
-            only(&|n| format!("status = ${n}"), vec![status.word().into()]);
+        if !query.statuses.is_empty() {
+            let among = |n: usize| {
+                let places: Vec<String> = (n..n + query.statuses.len()).map(|n| format!("${n}")).collect();
+                format!("status IN ({})", places.join(", "))
+            };
+            only(&among, query.statuses.iter().map(|status| status.word().into()).collect());
         }
         if let Some(agent) = &query.agent {
             only(&|n| format!("agent = ${n}"), vec![agent.as_str().into()]);

@@ -76,12 +76,14 @@ behaviours! {
 
         let all = SessionQuery::default;
         assert_eq!(list(home, SessionQuery { agent: Some("triage".to_owned()), ..all() }).await, std::slice::from_ref(&triage));
-        assert_eq!(list(home, SessionQuery { status: Some(SessionStatus::Cancelled), ..all() }).await, [other]);
+        assert_eq!(list(home, SessionQuery { statuses: vec![SessionStatus::Cancelled], ..all() }).await, std::slice::from_ref(&other));
         assert_eq!(list(home, SessionQuery { source: Some(SessionSource::Import), ..all() }).await, [imported]);
+        let ended = vec![SessionStatus::Completed, SessionStatus::Cancelled];
+        assert_eq!(list(home, SessionQuery { statuses: ended, ..all() }).await, [other]);
         assert_eq!(list(home, SessionQuery { run: Some("none".to_owned()), ..all() }).await, []);
         let both = SessionQuery {
             agent: Some("triage".to_owned()),
-            status: Some(SessionStatus::Active),
+            statuses: vec![SessionStatus::Active],
             search: Some("D".to_owned()),
             ..all()
         };
