@@ -47,4 +47,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'rehearsal' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(module), name)
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "google":
+            raise
+        hint = "hint: google-adk is needed here: pip install 'agent-rehearsal[adk]'"
+        raise ImportError(f"{error}\n\n{hint}", name=error.name) from None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
 import sys
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rehearsal.address import DEFAULT_PORT, check_port
-from rehearsal.errors import RehearsalError, SetupError
+from rehearsal.errors import NOT_SET_UP, RehearsalError, SetupError
 
-_NOT_SET_UP = 2
+if TYPE_CHECKING:
+    from rehearsal.simulator import AgentSimulator
+
 _TOKEN = (
     "The server's token is taken from the environment variable REHEARSAL_TOKEN, else from `?token=` in the address, "
     "else from the file .rehearsal/token in this folder or one above, where `rehearse serve` keeps it. "
@@ -31,12 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _host(parsed)
     except RehearsalError as error:
         print(f"error: {error}", file=sys.stderr)
-        return _NOT_SET_UP
+        return NOT_SET_UP
     except ImportError as error:
         if not any(_is_missing(each) for each in ("google.adk", "google.genai")):
             raise
         print(f"error: {error}\n\nhint: google-adk is needed here: pip install 'agent-rehearsal[adk]'", file=sys.stderr)
-        return _NOT_SET_UP
+        return NOT_SET_UP
     return 0
 
 
@@ -77,12 +80,23 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _host(parsed: argparse.Namespace) -> None:
+    from rehearsal.simulator import run_to_the_end
+
+    run_to_the_end(_load_and_host(parsed))
+
+
+async def _load_and_host(parsed: argparse.Namespace) -> None:
+    async with AsyncExitStack() as resources:
+        await (await _simulator(parsed, resources)).run_async()
+
+
+async def _simulator(parsed: argparse.Namespace, resources: AsyncExitStack) -> AgentSimulator:
     from google.adk.apps import App
 
     from rehearsal.loading import load_agent
     from rehearsal.simulator import AgentSimulator, SimulatedAgentConfig
 
-    loaded = asyncio.run(load_agent(parsed.package))
+    loaded = await load_agent(parsed.package, resources)
     agent = loaded.root_agent if isinstance(loaded, App) else loaded
     name = str(parsed.name or getattr(agent, "name", parsed.package.name))
     evalset = Path(parsed.evalset) if parsed.evalset else parsed.package / f"{name}.evalset.json"
@@ -90,4 +104,4 @@ def _host(parsed: argparse.Namespace) -> None:
     config = SimulatedAgentConfig(
         name=name, agent=loaded, eval_set_path=evalset, app_name=parsed.package.resolve().name
     )
-    AgentSimulator([config], port=parsed.port, server=parsed.server).run()
+    return AgentSimulator([config], port=parsed.port, server=parsed.server)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# The exit code of a program that could not start.
+NOT_SET_UP = 2
+
 
 class RehearsalError(Exception):
     """Anything that Rehearsal itself reports."""

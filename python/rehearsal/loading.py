@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
@@ -20,21 +21,26 @@ if TYPE_CHECKING:
     from rehearsal.compat import Root
 
 
-async def load_agent(folder: Path) -> Root | App:
+async def load_agent(folder: Path, resources: AsyncExitStack) -> Root | App:
     """Loads an agent package: its `agent.app`, else `agent.root_agent`, else what `agent.get_agent_async()` gives.
 
-    The package's `.env` (or one above it) is loaded first, as ADK does.
+    The package's `.env` (or one above it) is loaded first, as ADK does. What `get_agent_async()` opens belongs
+    to the event loop that it runs in, which has to be the one that the agent runs in.
+
+    Args:
+        folder: The package.
+        resources: Closes what the agent needs for as long as it is used.
 
     Raises:
         SetupError: There is no package, no agent in it, or something that it imports is missing.
     """
     try:
-        return await _load(folder)
+        return await _load(folder, resources)
     except ImportError as error:
         raise SetupError(f"{_place(error, folder)}: {error}") from error
 
 
-async def _load(folder: Path) -> Root | App:
+async def _load(folder: Path, resources: AsyncExitStack) -> Root | App:
     module = _agent_module(folder)
     app = getattr(module, "app", None)
     if isinstance(app, App):
@@ -42,8 +48,11 @@ async def _load(folder: Path) -> Root | App:
     root, found = getattr(module, "root_agent", None), "`root_agent` is"
     if root is None and hasattr(module, "get_agent_async"):
         made: Any = await module.get_agent_async()
-        root = cast("tuple[Any, ...]", made)[0] if isinstance(made, tuple) else made
+        root, *opened = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
         found = "`get_agent_async()` gives"
+        for each in opened:
+            if hasattr(each, "aclose"):
+                resources.push_async_callback(each.aclose)
     if is_root(root):
         return root
     place = folder / "agent.py"

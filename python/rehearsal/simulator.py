@@ -9,8 +9,9 @@ import json
 import logging
 import os
 import signal
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from google.adk.apps import App
 from rehearsal.address import DEFAULT_PORT, SERVER_VARIABLE, TOKEN_VARIABLE, Address, check_port, resolve_address
 from rehearsal.client import Client
 from rehearsal.describe import describe_agent
-from rehearsal.errors import RehearsalError, ServerRefused, SetupError
+from rehearsal.errors import NOT_SET_UP, RehearsalError, ServerRefused, SetupError
 from rehearsal.host import HostedAgent, app_of
 from rehearsal.plugin import current_session
 from rehearsal.racing import Key, Race
@@ -107,14 +108,16 @@ class AgentSimulator:
         return self._url
 
     def run(self) -> None:
-        """Runs until it is interrupted."""
+        """Runs until it is interrupted.
+
+        Raises:
+            SystemExit: It cannot start, and has said why; its code is 2.
+        """
         try:
-            asyncio.run(self.run_async())
-        except KeyboardInterrupt:
-            return
-        except SystemExit as wish:
-            log.error("an agent's code ended this program: SystemExit(%s)", wish)
-            raise
+            run_to_the_end(self.run_async())
+        except SetupError as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise SystemExit(NOT_SET_UP) from None
 
     def stop(self) -> None:
         """Ends `run_async` as an interrupt would, from any thread."""
@@ -310,6 +313,17 @@ class _Hosting:
         for work_id in self._runs:
             await self._client.try_once("POST", f"/v1/hosts/{self._host}/work/{work_id}", body=outcome)
         await self._client.try_once("DELETE", f"/v1/hosts/{self._host}")
+
+
+def run_to_the_end(main: Coroutine[Any, Any, None]) -> None:
+    """Runs a simulator in an event loop of its own."""
+    try:
+        asyncio.run(main)
+    except KeyboardInterrupt:
+        return
+    except SystemExit as wish:
+        log.error("an agent's code ended this program: SystemExit(%s)", wish)
+        raise
 
 
 async def _first(*awaitables: Any) -> None:

@@ -61,6 +61,15 @@ async def final(person: Person, session: str, count: int = 1) -> list[Any]:
     return list(await eventually(look, f"final response {count}"))
 
 
+async def completed(person: Person, session: str) -> None:
+    """Waits until a session is complete, which is a moment after its final response."""
+
+    async def look() -> bool:
+        return (await person.call("GET", f"/v1/sessions/{session}"))["status"] == "completed"
+
+    await eventually(look, "completed session")
+
+
 async def running_call(person: Person, session: str) -> str:
     async def look() -> list[Json]:
         told: Json = await person.call("GET", f"/v1/sessions/{session}")

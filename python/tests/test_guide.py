@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosting import final, start
+from tests.hosting import completed, start
 from tests.stage import ADK_2, DEADLINE, Person, Server, call, eventually
 
 ROOT = Path(__file__).parent.parent
@@ -73,7 +73,7 @@ def test_the_first_session(server: Server, person: Person, tmp_path: Path) -> No
         await person.answer(session, calls=[call("multiply", a=5, b=5)])
         await person.answer(session, calls=[call("add", a=25, b=10)])
         await person.answer(session, text="The answer is 35")
-        await final(person, session)
+        await completed(person, session)
         await person.call("POST", f"/v1/sessions/{session}/export", {})
 
     try:

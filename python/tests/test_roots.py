@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from google.adk.agents import Agent
 
 from rehearsal import AgentSimulator, RehearsalError, SimulatedAgentConfig
 from rehearsal.loading import load_agent
-from tests.hosting import final, hosting, start
+from tests.hosting import completed, final, hosting, start
 from tests.stage import ADK_2, NEVER_CALLED, Person, Server
 from tests.test_command import package
 
@@ -27,7 +28,7 @@ root_agent = Workflow(name="flow", edges=[("START", Agent(name="clerk", model="g
 @pytest.mark.skipif(not ADK_2, reason="1.21 has no workflows")
 def test_a_workflow_as_the_root(server: Server, person: Person, tmp_path: Path) -> None:
     async def main() -> None:
-        flow = await load_agent(package(tmp_path, "flowing", FLOW))
+        flow = await load_agent(package(tmp_path, "flowing", FLOW), AsyncExitStack())
         async with hosting(server, flow):
             session = await start(person, "flow", query={"text": "hi"})
             cue = await person.answer(session, text="hello")
@@ -49,7 +50,7 @@ def test_a_workflow_as_the_root(server: Server, person: Person, tmp_path: Path) 
 def test_what_is_no_agent_in_a_package(tmp_path: Path, source: str, found: str) -> None:
     name = f"wrong_{abs(hash(source))}"
     with pytest.raises(RehearsalError) as refused:
-        asyncio.run(load_agent(package(tmp_path, name, source)))
+        asyncio.run(load_agent(package(tmp_path, name, source), AsyncExitStack()))
     assert found in str(refused.value)
     assert str(tmp_path / name) in str(refused.value)
 
@@ -68,7 +69,7 @@ def test_every_name_that_adk_takes_for_an_agent(server: Server, person: Person, 
             session = await start(person, name, query={"text": "hi"})
             cue = await person.answer(session, text="hello")
             assert cue["agent"] == name
-            assert await final(person, session) == ["hello"]
+            await completed(person, session)
             await person.call("POST", f"/v1/sessions/{session}/export", {})
         case = json.loads(evalset.read_text())["eval_cases"][0]
         assert case["session_input"]["app_name"] == name

@@ -33,7 +33,7 @@ from mcp import StdioServerParameters
 from pydantic import BaseModel
 
 from rehearsal import AgentSimulator, RehearsalError, SimulatedAgentConfig
-from tests.hosting import final, hosting, running_call, start
+from tests.hosting import completed, final, hosting, running_call, start
 from tests.stage import NEVER_CALLED, Json, Person, Server, bodies, call, eventually, failures, kinds, state_of
 
 ROOT = Path(__file__).parent.parent
@@ -117,7 +117,7 @@ def test_a_golden_trace_names_the_app_as_adk_knows_it(
         async with hosting(server, offered, evalset=str(evalset), name="Plain One"):
             session = await start(person, "Plain One", query={"text": "hi"})
             await person.answer(session, text="hello")
-            await final(person, session)
+            await completed(person, session)
             await person.call("POST", f"/v1/sessions/{session}/export", {})
         case = json.loads(evalset.read_text())["eval_cases"][0]
         assert case["session_input"]["app_name"] == ("plain_app" if as_app else "plain")
