@@ -14,11 +14,13 @@ from typing import Any
 from rehearsal.client import Client
 from rehearsal.errors import RehearsalError, ServerRefused, SessionEnded, ToolExit
 from rehearsal.outbox import Observation, Outbox
-from rehearsal.request import fitting
+from rehearsal.request import cut, fitting, shallow
 from rehearsal.values import json_bytes, jsonable, new_id
 
 _POLL_SECONDS = 25.0
 _EMPTY_POLL_PAUSE = 0.2
+# How the server refuses what is too large or nested too deep.
+_TOO_MUCH = ("too_large", "invalid_body", "refused")
 
 Path = tuple[str, ...]
 
@@ -255,7 +257,13 @@ class Link:
             body["path"] = list(path)
         if recorded:
             body["recorded"] = True
-        await self._client.send("PUT", f"/v1/sessions/{self.session}/turns/{turn}", body=fitting(body))
+        where = f"/v1/sessions/{self.session}/turns/{turn}"
+        try:
+            await self._client.send("PUT", where, body=fitting(body))
+        except ServerRefused as refused:
+            if refused.kind not in _TOO_MUCH:
+                raise
+            await self._client.send("PUT", where, body=json_bytes(shallow(jsonable(body))))
 
     async def complete(self) -> None:
         """Ends the session as a completed one."""
@@ -300,14 +308,25 @@ def _observation(kind: str, agent: str, path: Path, fields: dict[str, Any]) -> O
         told["path"] = list(path)
     # Values are written down now: what the agent does to them later is not part of this fact.
     told.update(jsonable(fields))
-    return Observation(told)
+    return Observation(told, otherwise=_other)
 
 
-def _other_answer(told: Observation, refused: ServerRefused) -> list[Observation] | None:
+def _other(told: Observation, refused: ServerRefused) -> list[Observation]:
+    """Makes something smaller of a fact that is too much, else leaves it out: a record does not end a run."""
+    kind = told.fields["type"]
+    if told.is_cut or refused.kind not in _TOO_MUCH:
+        log.error("a %s was not recorded: %s", kind, refused)
+        return []
+    log.warning("a %s is recorded in parts only: %s", kind, refused)
+    told.fields, told.is_cut, told.event_id = cut(told.fields), True, new_id()
+    return [told]
+
+
+def _other_answer(told: Observation, refused: ServerRefused) -> list[Observation]:
     return [] if refused.kind == "answered_call" else _other_result(told, refused)
 
 
-def _other_result(told: Observation, refused: ServerRefused) -> list[Observation] | None:
+def _other_result(told: Observation, refused: ServerRefused) -> list[Observation]:
     """Makes something else of a result that the server refuses: without any, its call would run for ever."""
     fields = told.fields
     state_delta: Any = None
@@ -320,7 +339,7 @@ def _other_result(told: Observation, refused: ServerRefused) -> list[Observation
         told.output = told.upload = None
         log.warning("a result of %s is told as an error: %s", fields["tool"], told.refused["message"])
     elif fields.pop("state_delta", None) is None:
-        return None
+        return _other(told, refused)
     told.event_id = new_id()
     if state_delta is None:
         return [told]

@@ -21,6 +21,8 @@ UPLOAD_CHUNK = 4 * 1024 * 1024
 UPLOAD_MOST = 256 * 1024 * 1024
 _BATCH_EVENTS = 100
 _BATCH_BYTES = 1024 * 1024
+# The server takes 32 MiB at once. It says so while more is still being sent, and may not be heard then.
+_MOST_BYTES = 30 * 1024 * 1024
 
 log = logging.getLogger("rehearsal")
 
@@ -33,6 +35,7 @@ class Observation:
         otherwise: Makes of an observation that the server refuses what is told in its place. It gives nothing
             where nothing needs to be told, and `None` where nothing can be.
         refused: The error that was told in place of the output.
+        is_cut: Whether it was made smaller, since the server did not take it as it was.
     """
 
     fields: dict[str, Any]
@@ -40,6 +43,7 @@ class Observation:
     upload: str | None = None
     otherwise: Callable[[Observation, ServerRefused], list[Observation] | None] | None = None
     refused: dict[str, Any] | None = None
+    is_cut: bool = False
     event_id: str = field(default_factory=new_id)
     at: str = field(default_factory=now)
 
@@ -164,6 +168,9 @@ class Outbox:
                 try:
                     batch = await self._next_batch(most)
                     body = b'{"events":[' + b",".join(each.to_json() for each in batch) + b"]}"
+                    if len(body) > _MOST_BYTES:
+                        bound = f"it has {len(body)} bytes; the server takes {_MOST_BYTES} ({_MOST_BYTES >> 20} MiB)"
+                        raise ServerRefused(f"POST {self._path}", 413, "too_large", bound)
                     await self._client.send("POST", self._path, body=body)
                 except ServerRefused as refusal:
                     if len(batch) > 1:

@@ -19,6 +19,9 @@ _TOLD_ELSEWHERE = {"http_options", "response_schema", "response_json_schema", "s
 _MOST_BYTES = 24 * 1024 * 1024
 _BEGINNING = 4096
 _RESULT = ("response", "parts")
+# The server takes 100 levels, those of its own around a value included.
+_MOST_LEVELS = 80
+_TOO_DEEP = "[not shown: nested too deep]"
 
 
 def describe_request(request: LlmRequest) -> dict[str, Any]:
@@ -49,26 +52,88 @@ def describe_request(request: LlmRequest) -> dict[str, Any]:
 
 
 def fitting(body: dict[str, Any]) -> bytes:
-    """Writes the body of a model turn as JSON, with its largest tool results cut where it would be too large.
+    """Writes the body of a model turn as JSON, with its largest parts cut where it would be too large.
 
-    What is cut is whole in the result's own event; the person sees its size and how it begins.
+    A result that is cut is whole in its own event; the person sees its size and how it begins.
     """
     whole = json_bytes(body)
     if len(whole) <= _MOST_BYTES:
         return whole
     contents = cast("list[dict[str, Any]]", body["request"]["contents"])
     parts = [part for content in contents for part in cast("list[dict[str, Any]]", content.get("parts") or [])]
-    results = [cast("dict[str, Any]", part["function_response"]) for part in parts if "function_response" in part]
-    sized = [(json_bytes({key: result[key] for key in _RESULT if key in result}), result) for result in results]
-    excess = len(whole) - _MOST_BYTES
-    for text, result in sorted(sized, key=lambda each: len(each[0]), reverse=True):
-        if excess <= 0 or len(text) <= 2 * _BEGINNING:
-            break
-        beginning = json_bytes(result.get("response") or {})[:_BEGINNING].decode("utf-8", "ignore")
-        result["response"] = {"truncated": True, "bytes": len(text), "beginning": beginning}
-        result.pop("parts", None)
-        excess -= len(text) - 2 * _BEGINNING
+    _cut_parts(parts, len(whole) - _MOST_BYTES)
     return json_bytes(body)
+
+
+def shallow(value: Any, levels: int = _MOST_LEVELS) -> Any:
+    """Gives a value of JSON without what is nested deeper than the server takes."""
+    if isinstance(value, dict):
+        entries = cast("dict[str, Any]", value)
+        return {key: shallow(entry, levels - 1) for key, entry in entries.items()} if levels else _TOO_DEEP
+    if isinstance(value, list):
+        return [shallow(entry, levels - 1) for entry in cast("list[Any]", value)] if levels else _TOO_DEEP
+    return value
+
+
+def cut(fields: dict[str, Any]) -> dict[str, Any]:
+    """Makes an observation that the server takes of one that is too large or nested too deep."""
+    content = fields.get("content")
+    if isinstance(content, dict):
+        parts: list[Any] = cast("dict[str, Any]", content).get("parts") or []
+        _cut_parts(parts, sum(len(json_bytes(part)) for part in parts))
+    for name in ("args", "state_delta", "error"):
+        if isinstance(values := fields.get(name), dict):
+            entries = cast("dict[str, Any]", values)
+            fields[name] = {key: _cut_value(value) for key, value in entries.items()}
+    if "output" in fields:
+        fields["output"] = _cut_value(fields["output"])
+    return shallow(fields)
+
+
+def _cut_parts(parts: list[dict[str, Any]], excess: int) -> None:
+    """Cuts the largest parts of contents until so many bytes less are left."""
+    sized = [(len(json_bytes(_inside(part))), part) for part in parts]
+    for size, part in sorted(sized, key=lambda each: each[0], reverse=True):
+        if excess <= 0 or size <= 2 * _BEGINNING:
+            break
+        _cut_part(part, size)
+        excess -= size - 2 * _BEGINNING
+
+
+def _inside(part: dict[str, Any]) -> Any:
+    result = part.get("function_response")
+    return {key: result[key] for key in _RESULT if key in result} if result is not None else part
+
+
+def _cut_part(part: dict[str, Any], size: int) -> None:
+    if (result := part.get("function_response")) is not None:
+        result["response"] = _cut_value(result.get("response") or {}, size)
+        result.pop("parts", None)
+    elif (call := part.get("function_call")) is not None:
+        call["args"] = _cut_value(call.get("args") or {}, size)
+    elif isinstance(part.get("text"), str):
+        part["text"] = _cut_value(part["text"])
+    else:
+        blob: dict[str, Any] = part.get("inline_data") or {}
+        what = f"{blob.get('mime_type')}, {_length(blob.get('data'))} bytes" if blob else f"a part of {size} bytes"
+        part.clear()
+        part["text"] = f"[not shown: {what}]"
+
+
+def _length(data: Any) -> int:
+    """Gives the number of bytes, also of those that are base64 already."""
+    return len(data) if isinstance(data, bytes) else len(str(data).rstrip("=")) * 3 // 4
+
+
+def _cut_value(value: Any, size: int | None = None) -> Any:
+    """Gives how a value begins and its size, where it is large; of a text a text."""
+    text = value.encode("utf-8", "replace") if isinstance(value, str) else json_bytes(value)
+    if len(text) <= 2 * _BEGINNING and size is None:
+        return value
+    beginning = text[:_BEGINNING].decode("utf-8", "ignore")
+    if isinstance(value, str):
+        return f"{beginning} [… {len(text)} bytes in all]"
+    return {"truncated": True, "bytes": size or len(text), "beginning": beginning}
 
 
 def describe_content(content: types.Content) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from typing import Any, cast
 
 from pydantic_core import to_json
 
+# Deeper than what any server takes, and not so deep that writing it exhausts the stack.
+_MOST_LEVELS = 200
+
 
 def json_bytes(value: Any) -> bytes:
     """Writes a value as JSON.
@@ -49,6 +52,8 @@ def _plain(value: Any, around: tuple[int, ...]) -> Any:
     if id(value) in around:
         return _plain(f"<{type(value).__name__} that contains itself>", ())
     inside = (*around, id(value))
+    if len(inside) > _MOST_LEVELS:
+        return f"<{type(value).__name__} that is nested too deep>"
     if isinstance(value, dict):
         entries = cast("dict[Any, Any]", value)
         return {_plain(str(key), ()): _plain(entry, inside) for key, entry in entries.items()}
