@@ -102,6 +102,10 @@ class ServerProcess:
             )
         return cls(process, url, asyncio.create_task(_read_on(stdout)))
 
+    async def ended(self) -> int:
+        """Waits until the server has ended; gives its exit code."""
+        return await self._process.wait()
+
     async def stop(self) -> None:
         """Asks the server to end, and ends it when it does not."""
         if self._process.returncode is None:

@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from google.adk.apps import App
 
@@ -36,6 +36,10 @@ _POLL_SECONDS = 25.0
 _EMPTY_POLL_PAUSE = 0.2
 _LIFE_SECONDS = 15.0
 _FAREWELL_SECONDS = 3.0
+# How often a server of our own is started again until it stays, and when it counts as one that does.
+_STARTS = 6
+_FIRST_PAUSE = 0.2
+_STEADY_SECONDS = 60.0
 
 log = logging.getLogger("rehearsal")
 
@@ -134,7 +138,8 @@ class AgentSimulator:
 
     async def _offer(self, stack: contextlib.AsyncExitStack) -> None:
         """Finds the server and offers the agents there; `stack` ends what was begun."""
-        client = Client(await self._find_server(stack))
+        address, own = await self._find_server(stack)
+        client = Client(address)
         self._url = client.url
         hosting = _Hosting(self._host, client, self._configs, self._eval_sets)
         stack.push_async_callback(hosting.close)
@@ -144,18 +149,60 @@ class AgentSimulator:
             query = f"/?{urlencode({'token': client.token})}" if client.token else ""
             print(f"Open {self._url}{query}", flush=True)
         log.warning("%s at %s, waiting to be played", ", ".join(c.name for c in self._configs), self._url)
-        await _first(hosting.work(), hosting.live())
+        await _first(hosting.work(), hosting.live(), *([own.keep()] if own is not None else []))
 
-    async def _find_server(self, stack: contextlib.AsyncExitStack) -> Address:
+    async def _find_server(self, stack: contextlib.AsyncExitStack) -> tuple[Address, _OwnServer | None]:
         if self._server is not None:
-            return resolve_address(self._server, self._token)
+            return resolve_address(self._server, self._token), None
         # Port 0, any that is free, is where no server can be yet.
         near = resolve_address(f"http://127.0.0.1:{self._port or DEFAULT_PORT}", self._token)
         if self._port and await is_reachable(near.urls[0]):
-            return near
-        started = await ServerProcess.start(self._port, near.token)
-        stack.push_async_callback(started.stop)
-        return replace(near, urls=(started.url,))
+            return near, None
+        own = _OwnServer(await ServerProcess.start(self._port, near.token), near.token)
+        stack.push_async_callback(own.stop)
+        return replace(near, urls=(own.url,)), own
+
+
+class _OwnServer:
+    """A server that was started here, and is started again when it ends."""
+
+    def __init__(self, process: ServerProcess, token: str | None) -> None:
+        self._process = process
+        self._token = token
+        self.url = process.url
+
+    async def keep(self) -> None:
+        """Starts the server again at its address whenever it ends: agents and people wait for it there.
+
+        Raises:
+            SetupError: It does not stay.
+        """
+        port = urlsplit(self.url).port or 0
+        starts = 0
+        while True:
+            began = time.monotonic()
+            why: str | None = f"code {await self._process.ended()}"
+            if time.monotonic() - began > _STEADY_SECONDS:
+                starts = 0
+            while why is not None:
+                if starts >= _STARTS:
+                    raise SetupError(f"the server at {self.url} ended again and again; at last: {why}")
+                log.warning("the server ended (%s); it is started again", why)
+                await asyncio.sleep(_FIRST_PAUSE * 2**starts)
+                starts += 1
+                why = await self._start(port)
+
+    async def _start(self, port: int) -> str | None:
+        """Starts the server; tells why it did not come up, where it did not."""
+        try:
+            self._process = await ServerProcess.start(port, self._token)
+        except SetupError as problem:
+            return str(problem)
+        return None
+
+    async def stop(self) -> None:
+        """Ends the server."""
+        await self._process.stop()
 
 
 class _Hosting:
