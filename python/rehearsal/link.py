@@ -115,7 +115,13 @@ class Link:
                     raise
             else:
                 return
-        await self._client.send("POST", "/v1/sessions", body=json_bytes({"id": self.session, **(self._opening or {})}))
+        opening = json_bytes({"id": self.session, **(self._opening or {})})
+        try:
+            await self._client.send("POST", "/v1/sessions", body=opening)
+        except ServerRefused as refused:
+            # Another one that joins it was faster.
+            if not (self._join and refused.kind == "exists"):
+                raise
 
     def call(self, runtime_id: str | None, invocation: str) -> Call | None:
         """Finds a call by the id that the runtime has for it.
@@ -277,7 +283,7 @@ def unwrapped(error: BaseException, plugin: str) -> BaseException:
     What came through the plugin of this name, its own errors and those of the agent's callbacks that it called,
     ADK has wrapped as an error of the plugin. That is taken off.
     """
-    while isinstance(error, RuntimeError) and str(error).startswith(f"Error in plugin '{plugin}' "):
+    while isinstance(error, RuntimeError) and _message(error).startswith(f"Error in plugin '{plugin}' "):
         if error.__cause__ is None:
             break
         error = error.__cause__
@@ -299,7 +305,10 @@ def describe_error(error: BaseException, plugin: str) -> dict[str, Any]:
 def _message(error: BaseException) -> str:
     if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
         return f"exit code {int(error.code or 0)}"
-    return str(error)
+    try:
+        return str(error)
+    except Exception as problem:
+        return f"<{type(error).__name__}, whose message cannot be read: {type(problem).__name__}>"
 
 
 def _observation(kind: str, agent: str, path: Path, fields: dict[str, Any]) -> Observation:

@@ -58,6 +58,11 @@ class Observation:
         return text[:-1] + b',"output":' + self.output + b"}"
 
     @property
+    def is_late(self) -> bool:
+        """Whether it may come after the session's end."""
+        return bool(self.fields.get("late"))
+
+    @property
     def needs_upload(self) -> bool:
         """Whether the output is too large to travel with the observation."""
         return self.output is not None and len(self.output) > UPLOAD_ABOVE and self.upload is None
@@ -103,7 +108,7 @@ class Outbox:
 
     def add_observation(self, observation: Observation) -> None:
         """Adds an observation and lets it be sent in the background."""
-        if self._ended:
+        if self._ended and not observation.is_late:
             return
         with self._mutex:
             self._waiting.append(observation)
@@ -151,13 +156,11 @@ class Outbox:
                 await self._drain()
             # Whoever adds from here on finds this task done or starts another.
             with self._mutex:
-                if not self._waiting or self._ended:
+                if not self._waiting:
                     return
 
     async def _drain(self) -> None:
         """Sends what there is, in order. What is refused for good is kept as an error for the next `flush`."""
-        if self._ended:
-            return
         try:
             if self._prepare is not None:
                 await self._prepare()
@@ -184,12 +187,15 @@ class Outbox:
                     self._refused = self._refused or refusal
                 self._forget(len(batch) or 1)  # none: it was the upload of the first that was refused
         except SessionEnded as ended:
+            # A session that says so again, of a late result, takes not even that.
+            dropped = self._forget_all(but_late=not self._ended)
             self._ended = True
-            dropped = self._forget_all()
             log.debug("the session has ended; %d observations were not taken: %s", dropped, ended)
             self._refused = ended
             if self._tell_ended is not None:
                 self._tell_ended()
+            if self._waiting:
+                await self._drain()
         except Exception as refusal:
             # No observation is taken here: the token is wrong, the session cannot be made.
             self._forget_all()
@@ -252,10 +258,12 @@ class Outbox:
             for _ in range(count):
                 self._waiting.popleft()
 
-    def _forget_all(self) -> int:
+    def _forget_all(self, *, but_late: bool = False) -> int:
         with self._mutex:
-            count = len(self._waiting)
+            kept = [each for each in self._waiting if but_late and each.is_late]
+            count = len(self._waiting) - len(kept)
             self._waiting.clear()
+            self._waiting.extend(kept)
             return count
 
 

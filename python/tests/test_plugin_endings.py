@@ -10,7 +10,18 @@ from google.adk.agents import Agent
 from google.adk.tools.tool_context import ToolContext
 
 from rehearsal import RehearsalPlugin, SessionEnded
-from tests.stage import NEVER_CALLED, Conversation, Person, Server, call, final_text, kinds, playing, state_of
+from tests.stage import (
+    NEVER_CALLED,
+    Conversation,
+    Person,
+    Server,
+    bodies,
+    call,
+    final_text,
+    kinds,
+    playing,
+    state_of,
+)
 
 
 def remember(key: str, value: str, tool_context: ToolContext) -> str:
@@ -59,5 +70,49 @@ def test_a_session_that_the_program_named_stays_the_one(server: Server, person: 
         with pytest.raises(RuntimeError) as raised:
             await conversation.say("again")
         assert isinstance(raised.value.__cause__, SessionEnded)
+
+    asyncio.run(main())
+
+
+def test_two_conversations_that_begin_one_session_together(server: Server, person: Person) -> None:
+    session = "11111111-2222-4333-8444-555555555555"
+
+    async def main() -> None:
+        plugin = RehearsalPlugin(server.url, token=server.token, session=session)
+        left, right = (
+            Conversation(Agent(name=name, model=NEVER_CALLED), plugin, state={"of": name}) for name in ("left", "right")
+        )
+
+        async def play() -> None:
+            for _ in range(2):
+                await person.answer(session, text="yes")
+
+        both = await playing(asyncio.gather(left.say("x"), right.say("y")), play())
+        assert [final_text(events) for events in both] == ["yes", "yes"]
+        assert len(bodies(await person.events(session), "user_message")) == 2
+
+    asyncio.run(main())
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def test_an_exception_without_words(server: Server, person: Person) -> None:
+    def weird() -> str:
+        """Raises."""
+        raise Wordless
+
+    async def main() -> None:
+        plugin = RehearsalPlugin(server.url, token=server.token, tool_errors="return")
+        agent = Agent(name="weird", model=NEVER_CALLED, tools=[weird])
+        events = await playing(
+            Conversation(agent, plugin).say("go"), person.answer(calls=[call("weird")]), person.answer(text="odd")
+        )
+        assert final_text(events) == "odd"
+        error = next(entry for entry in await person.history() if entry["type"] == "tool_error")
+        assert error["error_type"] == "Wordless"
+        assert "cannot be read" in error["error_message"]
 
     asyncio.run(main())
