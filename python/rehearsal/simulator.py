@@ -221,18 +221,25 @@ class _Hosting:
         self._sessions: dict[str, HostedAgent] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._runs: set[str] = set()
-        self._offer: bytes | None = None
+        self._offer = b""
+        self._is_whole = False
+        self._problems: set[str] = set()
 
     async def register(self) -> None:
-        """Tells the server what can be run here; again, that it still can."""
-        if self._offer is None:
+        """Tells the server what can be run here; again, that it still can, and what is there only now."""
+        if not self._is_whole:
             # In a task of its own: an MCP toolset cancels the task that opened its session when it is closed.
             self._offer = await asyncio.create_task(self._describe())
         await self._client.send("PUT", f"/v1/hosts/{self._host}", body=self._offer)
 
     async def _describe(self) -> bytes:
-        agents = [await describe_agent(each.name, each.agent, each.runner) for each in self._agents.values()]
-        return json_bytes({"name": ", ".join(self._agents), "agents": agents})
+        described = [await describe_agent(each.name, each.agent, each.runner) for each in self._agents.values()]
+        for problem in (problem for each in described for problem in each.problems):
+            if problem not in self._problems:
+                self._problems.add(problem)
+                log.warning("%s", problem)
+        self._is_whole = all(each.is_whole for each in described)
+        return json_bytes({"name": ", ".join(self._agents), "agents": [each.told for each in described]})
 
     async def live(self) -> None:
         """Gives signs of life, which also make a restarted server know this host again."""
