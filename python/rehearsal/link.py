@@ -44,6 +44,7 @@ class Call:
     actions: Any = None
     told: bool = False
     open: bool = True
+    is_lasting: bool = False
     answered: bool = False
     late: tuple[bytes | None, dict[str, Any] | None] | None = None
 
@@ -60,6 +61,7 @@ class Run:
 
     agent: str
     path: Path
+    driver: asyncio.Task[Any] | None = None
     final_text: str | None = None
     final_author: str | None = None
     turns: dict[tuple[str, str | None], str] = field(default_factory=dict[tuple[str, str | None], str])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -18,7 +20,7 @@ from google.genai import types
 from rehearsal.address import resolve_address
 from rehearsal.client import Client
 from rehearsal.compat import TELLS_RUN_ERRORS, first_answer, invocation_of, isolation_scope_of, watch_run
-from rehearsal.errors import RehearsalError, ServerRefused, SessionEnded
+from rehearsal.errors import Cancelled, RehearsalError, ServerRefused, SessionEnded
 from rehearsal.link import Call, Link, Path, Run, describe_error, new_turn
 from rehearsal.outbox import Observation
 from rehearsal.request import describe_content, describe_request, read_response
@@ -109,7 +111,9 @@ class RehearsalPlugin(BasePlugin):
     ) -> types.Content | None:
         """Records what the user said; results that the user gives (a confirmation) close their calls."""
         link, path = self._begin(invocation_context)
-        run = self._run(link, invocation_context, path)
+        if not path:
+            self._give_up_dead_runs(link)
+        run = self._begin_run(link, invocation_context, path)
         if self._records_user_message(path):
             said = describe_content(user_message)
             link.tell("user_message", run.agent, path, content=said)
@@ -128,6 +132,7 @@ class RehearsalPlugin(BasePlugin):
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
         """Records the state that came with the message, and watches over the run where ADK does not."""
         link, path = self._begin(invocation_context)
+        self._begin_run(link, invocation_context, path)
         for event in reversed(invocation_context.session.events):
             if event.author == "user" and event.invocation_id == invocation_context.invocation_id:
                 self._tell_state(link, _agent_name(invocation_context), path, event.actions.state_delta)
@@ -160,10 +165,17 @@ class RehearsalPlugin(BasePlugin):
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Records that the message is answered."""
         link, path = self._begin(invocation_context)
-        run = link.runs.pop(invocation_context.invocation_id, None) or Run("", path)
-        self._close_calls(link, invocation_context.invocation_id, failed=False)
-        agent = run.final_author or run.agent or _agent_name(invocation_context)
-        link.tell("agent_ended", agent, path, output=run.final_text)
+        run = link.runs.get(invocation_context.invocation_id)
+        if run is None:
+            return  # it was given up, and its end is told
+        if isinstance(sys.exc_info()[1], GeneratorExit | asyncio.CancelledError):
+            # Whoever asked stopped listening. ADK takes that for an end like any other.
+            self._give_up(link, invocation_context.invocation_id)
+        else:
+            del link.runs[invocation_context.invocation_id]
+            self._close_calls(link, invocation_context.invocation_id, failed=False)
+            agent = run.final_author or run.agent
+            link.tell("agent_ended", agent, path, output=run.final_text)
         try:
             await link.outbox.flush()
             if self._complete == "after_run" and not path:
@@ -207,8 +219,13 @@ class RehearsalPlugin(BasePlugin):
         run.turns.pop((agent, invocation.branch), None)
         # An agent's own callbacks belong to the agent, not to the model that is played here. ADK leaves them
         # out once a plugin answers, so they are called in its stead.
+        # The same holds for the plugins behind this one.
+        plugins = invocation.plugin_manager.plugins
+        behind = [each.before_model_callback for each in plugins[plugins.index(self) + 1 :]]
         given = await first_answer(
-            _callbacks(invocation, "before_model"), callback_context=callback_context, llm_request=llm_request
+            [*behind, *_callbacks(invocation, "before_model")],
+            callback_context=callback_context,
+            llm_request=llm_request,
         )
         if given is not None:
             return cast("LlmResponse", given)
@@ -280,9 +297,12 @@ class RehearsalPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
         """Records an exception; with `tool_errors="return"` also gives it to the model."""
-        _, call = self._ended_call(tool, tool_context)
+        link, call = self._ended_call(tool, tool_context)
         call.error = describe_error(error, self.name)
-        if isinstance(cast("BaseException", error), asyncio.CancelledError) or self._tool_errors == "raise":
+        is_cancelled = isinstance(cast("BaseException", error), asyncio.CancelledError)
+        if is_cancelled or isinstance(error, Cancelled):
+            self._give_up_inside(link, call)
+        if is_cancelled or self._tool_errors == "raise":
             return None
         given = await first_answer(
             _callbacks(invocation_of(tool_context), "on_tool_error"),
@@ -400,10 +420,62 @@ class RehearsalPlugin(BasePlugin):
         return link
 
     def _run(self, link: Link, invocation: InvocationContext, path: Path) -> Run:
+        # What still comes of a run that was given up belongs to none.
+        return link.runs.get(invocation.invocation_id) or Run(_agent_name(invocation), path)
+
+    def _begin_run(self, link: Link, invocation: InvocationContext, path: Path) -> Run:
         run = link.runs.get(invocation.invocation_id)
         if run is None:
-            run = link.runs[invocation.invocation_id] = Run(_agent_name(invocation), path)
+            run = Run(_agent_name(invocation), path, asyncio.current_task())
+            link.runs[invocation.invocation_id] = run
+            if run.driver is not None:
+                run.driver.add_done_callback(partial(self._driver_ended, link, invocation.invocation_id))
         return run
+
+    def _driver_ended(self, link: Link, invocation: str, driver: asyncio.Task[Any]) -> None:
+        """Gives up a run whose task was cancelled, which ADK tells no plugin."""
+        if driver.cancelled():
+            self._give_up(link, invocation)
+
+    def _give_up_dead_runs(self, link: Link) -> None:
+        """Gives up the runs that nobody drives any more: a program may stop listening without a word."""
+        current = asyncio.current_task()
+        for invocation, run in list(link.runs.items()):
+            if run.driver is not None and (run.driver.done() or run.driver is current):
+                self._give_up(link, invocation)
+
+    def _give_up_inside(self, link: Link, around: Call) -> None:
+        """Gives up what went on inside of a call that was cancelled, the innermost first."""
+        inside = [(run.path, invocation) for invocation, run in link.runs.items() if around.call_id in run.path]
+        for _, invocation in sorted(inside, key=lambda each: len(each[0]), reverse=True):
+            self._give_up(link, invocation)
+        self._cancel_calls(link, [call for call in link.calls.values() if around.call_id in call.path])
+
+    def _give_up(self, link: Link, invocation: str) -> None:
+        """Records the end of a run that does not come to it."""
+        run = link.runs.pop(invocation, None)
+        if run is None:
+            return
+        calls = [call for call in link.calls.values() if call.invocation == invocation]
+        for call in calls:
+            if call.open:
+                self._give_up_inside(link, call)
+        is_cut = self._cancel_calls(link, calls)
+        if run.path or (run.final_text is not None and not is_cut):
+            # Of an agent that is a tool, the call around it says what came of it.
+            link.tell("agent_ended", run.final_author or run.agent, run.path, output=run.final_text)
+        else:
+            error = {"type": "Cancelled", "message": "the run was cancelled, or nobody listened to it any more"}
+            link.tell("run_failed", run.agent, run.path, error=error)
+
+    def _cancel_calls(self, link: Link, calls: list[Call]) -> bool:
+        """Gives the calls that still wait for their tools their end; tells whether there were any."""
+        waiting = [call for call in calls if call.open and not call.is_lasting]
+        for call in waiting:
+            if call.returned is None and (call.error is None or call.error["type"] == "CancelledError"):
+                call.error = {"type": "Cancelled", "message": "the run ended before this call gave a result"}
+            link.tell_result(call, call.returned)
+        return bool(waiting)
 
     def _call(
         self, link: Link, invocation: InvocationContext, path: Path, tool: BaseTool, context: ToolContext
@@ -427,7 +499,7 @@ class RehearsalPlugin(BasePlugin):
         call = link.call(asked.id, event.invocation_id)
         if call is None or call.told:
             call = link.add_call(asked.id or new_id(), asked.name or "", event.author, path, event.invocation_id)
-        call.told = True
+        call.told, call.is_lasting = True, (asked.id or "") in (event.long_running_tool_ids or ())
         fields: dict[str, Any] = {"call_id": call.call_id, "tool": call.tool, "args": asked.args or {}}
         turn = run.turns.get((event.author, event.branch))
         if turn is not None:
