@@ -603,3 +603,29 @@ fn an_eval_set_with_python_s_numbers_is_imported_and_says_so() {
     "#]],
     );
 }
+
+#[test]
+fn the_disk_space_of_what_is_removed_is_given_back() {
+    let long = "a long story ".repeat(200_000);
+    let folder = Folder::new(&[("a.scenario.yaml", &REFUNDS.replace("Please refund A1", &long))]);
+    folder.run("run . --quiet");
+    // Much of it may still be in the log beside the file.
+    let taken = || {
+        let files = fs::read_dir(folder.path().join(".rehearsal")).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum::<u64>()
+    };
+    let full = taken();
+    let dry = folder.run("gc --older-than 0s --dry-run");
+    assert_eq!(dry.stdout, "would remove 1 run and 1 session\n");
+    assert!(taken() > 2 << 20);
+    let told = folder.run("gc --older-than 0s");
+    assert_eq!((told.code, &*told.stderr), (0, ""));
+    let freed = told
+        .stdout
+        .trim()
+        .strip_prefix("removed 1 run and 1 session, ")
+        .unwrap_or_else(|| panic!("{}", told.stdout));
+    assert!(freed.ends_with(" MiB freed"), "{freed}");
+    assert!(taken() < full - (2 << 20), "{} of {full}", taken());
+    assert_eq!(folder.run("gc --older-than 0s").stdout, "removed 0 runs and 0 sessions\n");
+}

@@ -1,4 +1,8 @@
-//! What to remove.
+//! What to remove, and the space it leaves.
+
+use std::path::Path;
+
+use crate::{StoreError, is_address, sqlite};
 
 /// Which runs and sessions are old enough to go. Active sessions and those with open cues stay,
 /// unless what is unfinished goes too.
@@ -13,4 +17,16 @@ pub struct GcPolicy {
     pub unfinished: bool,
     /// Only counts what would go.
     pub dry_run: bool,
+}
+
+/// Gives the disk space of what was removed back to the system, and tells how many bytes that is. Servers may use the
+/// store meanwhile. `PostgreSQL` does it by itself: there it is nothing.
+///
+/// # Errors
+/// The store cannot be opened, or others keep it busy for too long. What was removed is gone all the same.
+pub async fn give_back(place: &str) -> Result<u64, StoreError> {
+    if is_address(place) {
+        return Ok(0);
+    }
+    sqlite::give_back(Path::new(place)).await
 }

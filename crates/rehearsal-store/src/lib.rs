@@ -21,7 +21,7 @@ mod store;
 mod word;
 
 pub use error::StoreError;
-pub use gc::GcPolicy;
+pub use gc::{GcPolicy, give_back};
 pub use ledger::{import_ledger, read_ledger};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,

@@ -7,6 +7,7 @@
 //! by looking at `PRAGMA data_version` twenty times a second while somebody wants to know.
 
 mod db;
+mod gc;
 mod open;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use crate::db::{Engine, Op};
 use crate::{Change, StoreError};
 use db::SqliteDb;
+pub(crate) use gc::give_back;
 use writer::{Job, Message, Writer};
 
 /// How many connections read at the same time.

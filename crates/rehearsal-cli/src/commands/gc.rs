@@ -15,7 +15,7 @@ use crate::{exit, output, shelf};
 /// Remove old runs and sessions from the store.
 ///
 /// Removes runs with their sessions, and sessions that belong to no run, by age or by count. What still goes on stays, and
-/// so does what waits for a person.
+/// so does what waits for a person. The disk space of a `SQLite` file is given back; servers may use it meanwhile.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -75,5 +75,36 @@ async fn collect(args: &GcArgs) -> Result<String, String> {
         format!("{count} {what}{plural}")
     };
     let what = format!("{} and {}", counted(runs, "run"), counted(sessions, "session"));
-    Ok(if args.dry_run { format!("would remove {what}") } else { format!("removed {what}") })
+    if args.dry_run {
+        return Ok(format!("would remove {what}"));
+    }
+    let freed = match rehearsal_store::give_back(&args.place.text()).await {
+        Ok(bytes) => size(bytes).map(|size| format!(", {size} freed")).unwrap_or_default(),
+        Err(why) => {
+            output::message(&format!(
+                "warning: the disk space of what was removed could not be given back: {why}\n\nhint: call it again when \
+                 nobody else writes; it takes as much space for a while as what is kept"
+            ));
+            String::new()
+        }
+    };
+    Ok(format!("removed {what}{freed}"))
+}
+
+/// A size as people say it; nothing where it is not worth a word.
+fn size(bytes: u64) -> Option<String> {
+    let tenths = (bytes * 10) >> 20;
+    (tenths >= 10).then(|| format!("{}.{} MiB", tenths / 10, tenths % 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_told_from_a_mebibyte_on() {
+        let told = [0, (1 << 20) - 1, 1 << 20, (5 << 20) / 2, 3 << 30].map(size);
+        let text = |size: &str| Some(size.to_owned());
+        assert_eq!(told, [None, None, text("1.0 MiB"), text("2.5 MiB"), text("3072.0 MiB")]);
+    }
 }

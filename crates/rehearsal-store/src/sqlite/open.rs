@@ -13,6 +13,9 @@ use crate::StoreError;
 /// What brings a file from each version to the next.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("schema-2.sql")];
 
+/// `auto_vacuum` with which free pages can be cut off the file while others use it.
+pub(super) const INCREMENTAL: u32 = 2;
+
 /// How many statements each connection keeps prepared.
 const STATEMENTS: usize = 128;
 
@@ -45,7 +48,7 @@ pub(super) fn for_reading(path: &Path, options: Options) -> Result<Connection, S
     opened.map_err(|error| failed(&error, path))
 }
 
-fn failed(error: &rusqlite::Error, path: &Path) -> StoreError {
+pub(super) fn failed(error: &rusqlite::Error, path: &Path) -> StoreError {
     meaning(error, path).into()
 }
 
@@ -67,6 +70,11 @@ fn make_file(path: &Path) -> std::io::Result<()> {
 
 fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // How a file gives space back is settled with its first page.
+    let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+    if pages == 0 {
+        connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
+    }
     turn_to_wal(connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

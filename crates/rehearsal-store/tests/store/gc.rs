@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use rehearsal_core::SessionId;
-use rehearsal_store::{GcPolicy, RunRecord, SessionSource, SessionStatus, Write};
+use rehearsal_store::{GcPolicy, RunRecord, SessionSource, SessionStatus, Write, give_back};
 
 use crate::support::*;
 
@@ -47,6 +47,76 @@ async fn run(
 
 async fn there(home: &Home, session: &SessionId) -> bool {
     home.store.session(session).await.unwrap().is_some()
+}
+
+/// Puts 8 MiB into a store and takes them out again.
+async fn fill_and_empty(home: &Home) {
+    for number in 0..8 {
+        home.store.put_chunk(&format!("u{number}"), 0, Bytes::from(vec![7; 1 << 20]), NOW).await.unwrap();
+    }
+    let policy = GcPolicy { before: Some(NOW + 1), ..GcPolicy::default() };
+    home.store.gc(policy).await.unwrap();
+}
+
+fn size(home: &Home) -> u64 {
+    std::fs::metadata(home.place()).unwrap().len()
+}
+
+/// The store stays open, as a server has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_becomes_smaller_while_others_use_it() {
+    let home = Home::sqlite().await;
+    let session = home.session().await;
+    let empty = give_back(home.place()).await.map(|_| size(&home)).unwrap();
+    for _ in 0..2 {
+        fill_and_empty(&home).await;
+        let freed = give_back(home.place()).await.unwrap();
+        assert!((8 << 20..10 << 20).contains(&freed), "{freed}");
+        assert!(size(&home) < empty + (1 << 20), "{} after {empty}", size(&home));
+        assert!(there(&home, &session).await);
+        home.session().await;
+    }
+    assert_eq!(give_back(home.place()).await.unwrap(), 0);
+}
+
+/// Files were not always made such that they can shrink bit by bit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_an_earlier_version_becomes_smaller_too() {
+    let home = Home::sqlite().await;
+    let session = home.session().await;
+    let old = rusqlite::Connection::open(home.place()).unwrap();
+    old.pragma_update(None, "auto_vacuum", 0).unwrap();
+    old.execute_batch("VACUUM").unwrap();
+    let mode = || old.query_row("PRAGMA auto_vacuum", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(mode(), 0);
+    fill_and_empty(&home).await;
+    let freed = give_back(home.place()).await.unwrap();
+    assert!((8 << 20..10 << 20).contains(&freed), "{freed}");
+    assert!(size(&home) < 1 << 20, "{}", size(&home));
+    assert!(there(&home, &session).await);
+    drop(old);
+    fill_and_empty(&home).await;
+    assert!(give_back(home.place()).await.unwrap() >= 8 << 20);
+}
+
+/// Others go before the disk space does.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_an_older_state_is_not_disturbed() {
+    let home = Home::sqlite().await;
+    home.session().await;
+    let reader = rusqlite::Connection::open(home.place()).unwrap();
+    let sessions =
+        || reader.query_row("SELECT COUNT(*) FROM sessions", [], |row| row.get::<_, i64>(0)).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    assert_eq!(sessions(), 1);
+    fill_and_empty(&home).await;
+    home.session().await;
+    give_back(home.place()).await.unwrap();
+    assert_eq!(sessions(), 1);
+    reader.execute_batch("COMMIT").unwrap();
+    assert_eq!(sessions(), 2);
+    give_back(home.place()).await.unwrap();
+    assert!(size(&home) < 1 << 20, "{}", size(&home));
 }
 
 behaviours! {
