@@ -1,5 +1,6 @@
 //! The desk: every decision about sessions and cues, on their ledgers. It knows no socket.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -78,7 +79,10 @@ pub struct Desk {
 #[derive(Clone, Debug)]
 pub(crate) struct Standing {
     pub(crate) record: SessionRecord,
+    /// Of long outputs, it has the beginnings.
     pub(crate) ledger: Ledger,
+    /// The events of which something was left out.
+    pub(crate) cut: BTreeSet<u64>,
     weight: Weight,
 }
 
@@ -92,7 +96,7 @@ struct Weight {
 impl Standing {
     pub(crate) fn new(record: SessionRecord) -> Self {
         let ledger = Ledger::new(record.id.clone());
-        Self { record, ledger, weight: Weight::default() }
+        Self { record, ledger, cut: BTreeSet::new(), weight: Weight::default() }
     }
 
     /// How long its events are as text; only those are looked at that came since the last time.
@@ -250,17 +254,18 @@ impl Desk {
     }
 
     async fn load(&self, session: &SessionId) -> Result<Standing, Problem> {
-        let mut events = Vec::new();
+        let (mut events, mut cut) = (Vec::new(), BTreeSet::new());
         let mut tries = 0;
         let record = loop {
             // Of one moment with the events: somebody may write while they are read.
             let record = self.record(session).await?;
             let mut after = events.last().map_or(0, |last: &Arc<Event>| last.seq);
             while after < record.last_seq {
-                let page = self.store.events(session, after, PAGE).await?;
+                let page = self.store.glance(session, after, PAGE).await?;
                 if page.is_empty() {
                     break;
                 }
+                cut.extend(page.iter().filter(|stored| stored.is_cut).map(|stored| stored.event.seq));
                 events.extend(page.into_iter().map(|stored| stored.event));
                 after = events.last().map_or(0, |last| last.seq);
             }
@@ -278,7 +283,7 @@ impl Desk {
             let detail = format!("the kept ledger of session `{session}` contradicts itself: {error}");
             Problem::new(Class::Internal, "corrupt", detail)
         })?;
-        Ok(Standing { record, ledger, weight: Weight::default() })
+        Ok(Standing { record, ledger, cut, weight: Weight::default() })
     }
 
     /// Forgets what is kept in memory of a session.

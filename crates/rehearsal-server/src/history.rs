@@ -6,6 +6,7 @@ use rehearsal_store::StoredEvent;
 use serde_json::{Value, json};
 
 use crate::Problem;
+use crate::desk::Standing;
 
 /// Texts longer than this are cut in lists.
 const LONGEST_TEXT: usize = 64 << 10;
@@ -14,18 +15,17 @@ const MOST_ENTRIES: usize = 1000;
 /// What comes after so much of one field is left out.
 const MOST_BYTES: usize = 256 << 10;
 
-/// An event with its id.
-pub(crate) fn event_json(stored: &StoredEvent) -> Value {
+/// An event with its id, with large values cut and a mark when something was.
+pub(crate) fn event_shown(stored: &StoredEvent) -> Value {
     let mut value = serde_json::to_value(&*stored.event).unwrap_or(Value::Null);
     if let Some(fields) = value.as_object_mut() {
         fields.insert("event_id".to_owned(), stored.event_id.clone().into());
     }
-    value
+    cut(value, stored.is_cut)
 }
 
-/// The same with large values cut, and a mark when something was.
-pub(crate) fn cut(mut value: Value) -> Value {
-    let mut was_cut = false;
+/// A value with large ones in it cut, and a mark when something was, here or before.
+fn cut(mut value: Value, mut was_cut: bool) -> Value {
     let Some(fields) = value.as_object_mut() else { return value };
     for field in fields.values_mut() {
         let mut scissors = Scissors { left: MOST_BYTES, was_cut: false };
@@ -94,9 +94,13 @@ impl Scissors {
 }
 
 /// What happened in a session: document 001's entries, with large values cut.
-pub(crate) fn entries(ledger: &Ledger) -> Vec<Value> {
-    let entries = rehearsal_adk::history(ledger);
-    entries.into_iter().map(|entry| cut(serde_json::to_value(entry).unwrap_or(Value::Null))).collect()
+pub(crate) fn entries(standing: &Standing) -> Vec<Value> {
+    let shown = |entry| {
+        let entry = serde_json::to_value(entry).unwrap_or(Value::Null);
+        let was_cut = entry["seq"].as_u64().is_some_and(|seq| standing.cut.contains(&seq));
+        cut(entry, was_cut)
+    };
+    rehearsal_adk::history(&standing.ledger).into_iter().map(shown).collect()
 }
 
 /// The golden trace of a completed session.

@@ -277,6 +277,7 @@ impl KeptRun {
                 payload,
                 event: event.clone(),
                 blob: Bytes::new(),
+                line: None,
             });
         }
         self.store.write(write).await?;

@@ -4,7 +4,7 @@ use rehearsal_store::{SessionQuery, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::desk::SessionView;
-use crate::history::{cut, event_json};
+use crate::history::event_shown;
 use crate::http::RunView;
 
 /// How much is read at a time.
@@ -56,10 +56,10 @@ async fn report_data(store: &dyn Store, id: &str) -> Result<Value, ReportError> 
             let mut events: Vec<Value> = Vec::new();
             let mut after = 0;
             loop {
-                let read = store.events(&record.id, after, PAGE).await?;
+                let read = store.glance(&record.id, after, PAGE).await?;
                 let Some(last) = read.last() else { break };
                 after = last.event.seq;
-                events.extend(read.iter().map(|stored| cut(event_json(stored))));
+                events.extend(read.iter().map(event_shown));
             }
             sessions.push(json!({"session": SessionView::listed(record), "events": events}));
         }

@@ -91,7 +91,7 @@ impl Follower {
                 self.after = stored.event.seq;
                 return Some(Ok(Item::Event(stored)));
             }
-            match self.desk.store().events(&self.session, self.after, PAGE).await {
+            match self.desk.store().glance(&self.session, self.after, PAGE).await {
                 Ok(events) if events.is_empty() && told => {
                     match self.desk.store().session(&self.session).await {
                         Ok(Some(_)) => {}

@@ -8,9 +8,10 @@ use tokio::sync::broadcast;
 use crate::db::Engine;
 use crate::ops::{
     AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, FindAnswer, FindAnswered,
-    FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindHosts, FindOld, FindOpenRuns, FindRun,
-    FindRuns, FindSession, FindSessions, FindTurn, FindUpload, FindWork, FinishWork, HasWork, InterruptRuns,
-    PutChunk, PutHost, PutRun, Ready, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun, WriteSession,
+    FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindHosts, FindLine, FindOld, FindOpenRuns,
+    FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload, FindWork, FinishWork, GlanceEvents,
+    HasWork, InterruptRuns, PutChunk, PutHost, PutRun, Ready, RemoveOld, TakeWork, TouchCues, TouchHost,
+    TouchRun, WriteSession,
 };
 use crate::{
     Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
@@ -46,6 +47,19 @@ impl<E: Engine> Store for Kept<E> {
         limit: u32,
     ) -> Result<Vec<StoredEvent>, StoreError> {
         self.0.look(FindEvents { session: session.clone(), after, limit }).await
+    }
+
+    async fn glance(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        self.0.look(GlanceEvents(FindEvents { session: session.clone(), after, limit })).await
+    }
+
+    async fn line(&self, session: &SessionId, seq: u64) -> Result<Option<(String, String)>, StoreError> {
+        self.0.look(FindLine { session: session.clone(), seq }).await
     }
 
     async fn event(&self, session: &SessionId, event_id: &str) -> Result<Option<StoredEvent>, StoreError> {

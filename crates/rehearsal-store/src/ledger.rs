@@ -96,7 +96,13 @@ async fn write_all(
 }
 
 fn kept(event: &Arc<Event>) -> NewEvent {
-    NewEvent { event_id: fresh_id(), payload: Payload::Other, event: event.clone(), blob: Bytes::new() }
+    NewEvent {
+        event_id: fresh_id(),
+        payload: Payload::Other,
+        event: event.clone(),
+        blob: Bytes::new(),
+        line: None,
+    }
 }
 
 fn is_end(event: &Event) -> bool {

@@ -10,6 +10,7 @@
 mod db;
 mod error;
 mod gc;
+mod glance;
 mod kept;
 mod ledger;
 mod ops;
@@ -22,6 +23,7 @@ mod word;
 
 pub use error::StoreError;
 pub use gc::{GcPolicy, give_back};
+pub use glance::{LONG, beginning};
 pub use ledger::{import_ledger, read_ledger};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,

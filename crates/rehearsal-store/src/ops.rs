@@ -10,7 +10,7 @@ mod upload;
 mod write;
 
 pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, TouchCues};
-pub(crate) use event::{FindAnswer, FindEvent, FindEvents, FindTurn};
+pub(crate) use event::{FindAnswer, FindEvent, FindEvents, FindLine, FindTurn, GlanceEvents};
 pub(crate) use gc::{FindOld, RemoveOld};
 pub(crate) use host::{
     DeleteHost, FindDoneWork, FindHosts, FindOpenRuns, FindWork, FinishWork, HasWork, PutHost, TakeWork,
@@ -50,6 +50,11 @@ const DEEPEST: usize = 100;
 fn json(value: &impl serde::Serialize) -> Result<String, crate::StoreError> {
     let text = serde_json::to_string(value)
         .map_err(|error| crate::StoreError::Refused(format!("it cannot be written as JSON: {error}")))?;
+    readable(text)
+}
+
+/// JSON that can be read again.
+fn readable(text: String) -> Result<String, crate::StoreError> {
     if depth(&text) > DEEPEST {
         return Err(crate::StoreError::Refused(format!(
             "it is nested deeper than {DEEPEST} levels and could not be read again; make it flatter, or send the \

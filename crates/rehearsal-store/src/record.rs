@@ -103,6 +103,8 @@ pub struct NewEvent {
     pub event: Arc<Event>,
     /// The protobuf of its payload exactly as it arrived; empty for events of the ledger only.
     pub blob: Bytes,
+    /// The event's line as it is kept, where `event` has only the beginning of a long output.
+    pub line: Option<Arc<str>>,
 }
 
 /// An event that is kept.
@@ -116,6 +118,8 @@ pub struct StoredEvent {
     pub payload: Payload,
     /// The event.
     pub event: Arc<Event>,
+    /// Whether `event` has only the beginning of a long output.
+    pub is_cut: bool,
     /// The protobuf of its payload.
     pub blob: Bytes,
 }

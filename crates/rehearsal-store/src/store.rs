@@ -47,7 +47,18 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: u32,
     ) -> Result<Vec<StoredEvent>, StoreError>;
 
-    /// One event of a session by its id.
+    /// The same; of a tool's output that is longer than [`LONG`](crate::LONG) as text, only the beginning.
+    async fn glance(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// The id of the event with this number, and its line as it is kept.
+    async fn line(&self, session: &SessionId, seq: u64) -> Result<Option<(String, String)>, StoreError>;
+
+    /// One event of a session by its id; of a long output, only the beginning.
     async fn event(&self, session: &SessionId, event_id: &str) -> Result<Option<StoredEvent>, StoreError>;
 
     /// The request of a turn and its response.

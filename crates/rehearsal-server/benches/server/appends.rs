@@ -72,7 +72,7 @@ async fn begin(store: &StoreRef, round: usize) -> Vec<Vec<Write>> {
                 decision: None,
                 body,
             };
-            NewEvent { event_id: id(&name, seq), payload, event: Arc::new(event), blob }
+            NewEvent { event_id: id(&name, seq), payload, event: Arc::new(event), blob, line: None }
         };
         let said = EventBody::UserMessage { content: Arc::new(Content::user("Where is my lamp?")) };
         let mut write = Write::new(session.clone(), MOMENT, 0);

@@ -70,8 +70,8 @@ impl Desk {
     /// # Errors
     /// The session cannot be exported, or its host cannot.
     pub async fn export(&self, session: &SessionId, again: bool) -> Result<Exported, Problem> {
-        let ledger = self.ledger(session).await?;
-        GoldenTrace::from_ledger(&ledger, &TraceOptions::default())?;
+        let standing = self.standing(session).await?;
+        GoldenTrace::from_ledger(&standing.ledger, &TraceOptions::default())?;
         if !again && let Some(before) = self.exported(session).await? {
             return Ok(Exported { repeated: true, ..before });
         }

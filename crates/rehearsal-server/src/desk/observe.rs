@@ -1,6 +1,6 @@
 //! What agents elsewhere did, as their plugins tell it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use rehearsal_core::{
     CallId, Content, Decision, Draft, EventBody, InvocationId, ModelResponse, Player, SessionId, StatePatch,
     Timestamp, ToolError, ToolOutcome, ToolResult, TurnId,
 };
-use rehearsal_store::{CueId, Payload};
+use rehearsal_store::{CueId, LONG, Payload, beginning};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -21,9 +21,6 @@ use super::{Desk, Pen};
 use crate::grpc;
 use crate::ids;
 use crate::problem::{Class, Problem};
-
-/// An upload longer than this takes a while to read.
-const LONG_UPLOAD: usize = 1 << 20;
 
 /// Something an agent elsewhere did.
 #[derive(Clone, Debug, PartialEq, Deserialize, ToSchema)]
@@ -160,16 +157,20 @@ impl Desk {
         session: &SessionId,
         mut observations: Vec<Observation>,
     ) -> Result<Vec<Recorded>, Problem> {
+        let mut long = BTreeMap::new();
         for observation in &mut observations {
             observation.event_id = ids::uuid4("event id", &observation.event_id)?;
             ids::agent(&observation.agent)?;
-            self.fetch_upload(&mut observation.what).await?;
+            if let Some(output) = self.fetch_upload(&mut observation.what).await? {
+                long.insert(observation.event_id.clone(), output);
+            }
             self.refuse_for_people(&observation.what).await?;
         }
         let asked: Vec<String> =
             observations.iter().map(|observation| observation.event_id.clone()).collect();
         let uploads: Vec<String> = observations.iter().filter_map(|seen| seen.what.upload()).collect();
-        if let Err(problem) = self.record_all(session, &observations, &BTreeSet::new()).await {
+        let seen = Seen { observations: &observations, long: &long };
+        if let Err(problem) = self.record_all(session, &seen, &BTreeSet::new()).await {
             // A sender that did not hear from us sends again; what got through is left out then.
             let mut known = BTreeSet::new();
             for id in &asked {
@@ -180,7 +181,7 @@ impl Desk {
             if known.is_empty() {
                 return Err(problem);
             }
-            self.record_all(session, &observations, &known).await?;
+            self.record_all(session, &seen, &known).await?;
         }
         for upload in uploads {
             self.store.delete_upload(&upload).await?;
@@ -197,12 +198,15 @@ impl Desk {
     async fn record_all(
         &self,
         session: &SessionId,
-        observations: &[Observation],
+        seen: &Seen<'_>,
         known: &BTreeSet<String>,
     ) -> Result<(), Problem> {
         self.change(session, |pen| {
-            for observation in observations.iter().filter(|seen| !known.contains(&seen.event_id)) {
+            for observation in seen.observations.iter().filter(|seen| !known.contains(&seen.event_id)) {
                 record(pen, observation)?;
+                if let Some(output) = seen.long.get(&observation.event_id) {
+                    pen.keep_whole(output);
+                }
             }
             Ok(())
         })
@@ -222,31 +226,39 @@ impl Desk {
         Err(Problem::conflict("not_recorded", detail))
     }
 
-    /// Replaces the name of an upload by what was uploaded.
-    async fn fetch_upload(&self, what: &mut Observed) -> Result<(), Problem> {
-        let Observed::ToolResult { output, upload: Some(upload), .. } = what else { return Ok(()) };
+    /// Replaces the name of an upload by what was uploaded. Of a long one it takes the beginning, and gives the whole as
+    /// it came.
+    async fn fetch_upload(&self, what: &mut Observed) -> Result<Option<String>, Problem> {
+        let Observed::ToolResult { output, upload: Some(upload), .. } = what else { return Ok(None) };
         if output.is_some() {
             return Err(Problem::invalid("invalid_body", "send one of `output` and `upload`, not both"));
         }
         *upload = ids::uuid4("upload id", upload)?;
         let Some(bytes) = self.store.upload(upload).await? else {
-            return Ok(()); // sent again after it was used; the event is there then, or the output is missing
+            return Ok(None); // sent again after it was used; the event is there then, or the output is missing
         };
-        let long = bytes.len() > LONG_UPLOAD;
-        let read = move || serde_json::from_slice(&bytes);
-        // Nobody else waits while a long one is read.
-        let read = if long {
-            let reading = tokio::task::spawn_blocking(read).await;
-            reading.map_err(|error| Problem::new(Class::Internal, "internal", error.to_string()))?
-        } else {
-            read()
-        };
-        let value = read.map_err(|error| {
+        let no_json = |error: &dyn std::fmt::Display| {
             Problem::invalid("invalid_upload", format!("upload `{upload}` is not JSON: {error}"))
-        })?;
-        *output = Some(value);
-        Ok(())
+        };
+        if bytes.len() <= LONG {
+            *output = Some(serde_json::from_slice(&bytes).map_err(|error| no_json(&error))?);
+            return Ok(None);
+        }
+        let text = String::from_utf8(bytes).map_err(|error| no_json(&error))?;
+        // Nobody else waits while a long one is read.
+        let reading =
+            tokio::task::spawn_blocking(move || beginning(&text).map(|begins| (begins, text))).await;
+        let read = reading.map_err(|error| Problem::new(Class::Internal, "internal", error.to_string()))?;
+        let (begins, text) = read.map_err(|error| no_json(&error))?;
+        *output = Some(begins);
+        Ok(Some(text))
     }
+}
+
+/// Observations, and the whole of their long outputs by event.
+struct Seen<'a> {
+    observations: &'a [Observation],
+    long: &'a BTreeMap<String, String>,
 }
 
 impl Observed {

@@ -97,6 +97,15 @@ impl Pen {
         Ok(self.push(event_id, payload, blob, event))
     }
 
+    /// Keeps the event that was appended last with a long output of which the ledger here has only the beginning.
+    pub(crate) fn keep_whole(&mut self, output: &str) {
+        let Some(new) = self.write.events.last_mut() else { return };
+        if let Some(line) = line_with(&new.event, output) {
+            new.line = Some(line.into());
+            self.standing.cut.insert(new.event.seq);
+        }
+    }
+
     /// Appends a model request and gives its id.
     pub(crate) fn append_request(
         &mut self,
@@ -120,7 +129,7 @@ impl Pen {
     fn push(&mut self, event_id: String, payload: Payload, blob: Bytes, event: Arc<Event>) -> String {
         self.standing.record.last_seq = event.seq;
         self.standing.record.updated_at = self.now.as_millisecond();
-        self.write.events.push(NewEvent { event_id: event_id.clone(), payload, event, blob });
+        self.write.events.push(NewEvent { event_id: event_id.clone(), payload, event, blob, line: None });
         event_id
     }
 
@@ -188,6 +197,18 @@ impl Pen {
         let inner = path.iter().fold(run, |outer, call| outer.agent_tool(&call.as_str().into()));
         inner.child(agent)
     }
+}
+
+/// The line of an event with this output, which is JSON, in the place of its own.
+fn line_with(event: &Event, output: &str) -> Option<String> {
+    let mut line = serde_json::to_value(event).ok()?;
+    let place = match &event.body {
+        EventBody::ToolResult(_) => "/body/outcome/output",
+        _ => "/body/data/output",
+    };
+    let mark = fresh();
+    *line.pointer_mut(place)? = mark.as_str().into();
+    Some(line.to_string().replacen(&format!("\"{mark}\""), output, 1))
 }
 
 /// The run that the `number`-th user message starts.

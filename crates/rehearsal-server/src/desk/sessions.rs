@@ -381,12 +381,16 @@ impl Desk {
         self.session(&id).await
     }
 
-    /// A session's ledger.
+    /// A session's ledger, whole.
     ///
     /// # Errors
     /// There is none.
     pub async fn ledger(&self, session: &SessionId) -> Result<Ledger, Problem> {
-        Ok(self.standing(session).await?.ledger)
+        let standing = self.standing(session).await?;
+        if standing.cut.is_empty() {
+            return Ok(standing.ledger);
+        }
+        Ok(rehearsal_store::read_ledger(&*self.store, session).await?)
     }
 }
 

@@ -261,7 +261,7 @@ impl Desk {
     /// There is no such turn.
     pub async fn turn(&self, session: &SessionId, turn: &str) -> Result<TurnView, Problem> {
         let turn = TurnId::new(ids::uuid4("turn id", turn)?);
-        let ledger = self.ledger(session).await?;
+        let ledger = self.standing(session).await?.ledger;
         let missing = || Problem::not_found("turn", &turn);
         let request = ledger.request(&turn).ok_or_else(missing)?;
         let agent = asker(&ledger, &turn).ok_or_else(missing)?.to_owned();

@@ -213,7 +213,7 @@ impl Desk {
         Ok(self.store.cues(&CueQuery { session: Some(session.clone()), statuses, limit: 1000 }).await?)
     }
 
-    /// Events of a session after a number.
+    /// Events of a session after a number; of long outputs, the beginnings.
     ///
     /// # Errors
     /// There is no such session.
@@ -223,7 +223,7 @@ impl Desk {
         after: u64,
         limit: u32,
     ) -> Result<Vec<StoredEvent>, Problem> {
-        let events = self.store.events(session, after, limit).await?;
+        let events = self.store.glance(session, after, limit).await?;
         if events.is_empty() {
             self.record(session).await?;
         }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
+use axum::response::IntoResponse;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use futures::Stream;
 use rehearsal_core::Timestamp;
-use rehearsal_store::{Change, StoredEvent};
+use rehearsal_store::Change;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -18,7 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::App;
 use super::extract::{Body, Params, Path};
 use crate::desk::{Observation, Recorded};
-use crate::history::{cut, event_json};
+use crate::history::event_shown;
 use crate::ids;
 use crate::problem::{Class, Problem};
 use crate::stream::{Item, follow};
@@ -116,7 +117,7 @@ pub(super) async fn list(
     let events = app.desk.events(&session, after, limit).await?;
     // Events may have come since the session was looked at.
     let last_seq = events.last().map_or(0, |last| last.event.seq).max(record.last_seq);
-    Ok(Json(Events { events: events.iter().map(|stored| cut(event_json(stored))).collect(), last_seq }))
+    Ok(Json(Events { events: events.iter().map(event_shown).collect(), last_seq }))
 }
 
 /// Event numbers as the store counts them.
@@ -134,12 +135,15 @@ fn number(number: u64) -> Result<u64, Problem> {
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     Path((id, seq)): Path<(String, u64)>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<impl IntoResponse, Problem> {
     let session = ids::session(&id)?;
     let seq = number(seq)?;
-    let found = app.desk.events(&session, seq.saturating_sub(1), 1).await?;
-    let found: Option<StoredEvent> = found.into_iter().find(|stored| stored.event.seq == seq);
-    found.map(|stored| Json(event_json(&stored))).ok_or_else(|| Problem::not_found("event", seq))
+    let found = app.desk.store().line(&session, seq).await?;
+    let (event_id, line) = found.ok_or_else(|| Problem::not_found("event", seq))?;
+    // It is long, perhaps; it is not read only to be written again.
+    let fields = line.strip_prefix('{').unwrap_or(&line);
+    let event = format!("{{\"event_id\":{},{fields}", Value::from(event_id));
+    Ok(([(header::CONTENT_TYPE, "application/json")], event))
 }
 
 /// What an agent elsewhere did.
@@ -218,7 +222,7 @@ fn async_stream(
             Ok(Item::Event(stored)) => SseEvent::default()
                 .id(stored.event.seq.to_string())
                 .event(stored.event.body.kind())
-                .data(cut(event_json(&stored)).to_string()),
+                .data(event_shown(&stored).to_string()),
             Ok(Item::HistoryComplete) => SseEvent::default().comment("history complete"),
             Err(problem) => SseEvent::default()
                 .event("problem")

@@ -237,8 +237,8 @@ pub(super) async fn history(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Json<History>, Problem> {
-    let ledger = app.desk.ledger(&ids::session(&id)?).await?;
-    Ok(Json(History { entries: crate::history::entries(&ledger) }))
+    let standing = app.desk.standing(&ids::session(&id)?).await?;
+    Ok(Json(History { entries: crate::history::entries(&standing) }))
 }
 
 /// How the golden trace is written.

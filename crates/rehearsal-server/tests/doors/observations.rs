@@ -367,6 +367,65 @@ async fn a_result_of_many_small_things_is_cut_in_lists_too() {
 }
 
 #[tokio::test]
+async fn a_long_result_is_shown_in_part_and_given_whole() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    stage.observe(&session, json!([message("go"), call("c1")])).await.is(200);
+    let rows: Vec<Value> = (0..60_000).map(|row| json!({"row": row, "exact": 0.1})).collect();
+    let output = json!({"rows": rows});
+    let upload = Reply::to(stage.call(Method::POST, "/v1/uploads")).await.is(201);
+    let upload = upload["id"].as_str().unwrap();
+    chunk(&stage, upload, 0, output.to_string().into_bytes()).await.is(204);
+    let ended = seen("agent_ended", json!({"output": "done"}));
+    let result = seen("tool_result", json!({"call_id": "c1", "tool": "add", "upload": upload}));
+    let recorded = stage.observe(&session, json!([result, ended])).await.is(200);
+    stage.post(&format!("/v1/sessions/{session}/complete"), json!({})).await.is(200);
+
+    let path = format!("/v1/sessions/{session}");
+    let history = stage.get(&format!("{path}/history")).await.is(200);
+    let shown =
+        history["entries"].as_array().unwrap().iter().find(|entry| entry["type"] == "tool_output").unwrap();
+    let listed = stage.get(&format!("{path}/events")).await.is(200);
+    let of_it = |event: &&Value| event["seq"] == recorded["events"][0]["seq"];
+    let event = listed["events"].as_array().unwrap().iter().find(of_it).unwrap();
+    for (cut, rows) in
+        [(shown, &shown["result"]["rows"]), (event, &event["body"]["outcome"]["output"]["rows"])]
+    {
+        assert_eq!((&cut["truncated"], &rows[999]), (&json!(true), &json!("… (59001 more)")));
+    }
+    let whole = stage.get(&format!("{path}/events/{}", recorded["events"][0]["seq"])).await.is(200);
+    assert_eq!(whole["event_id"], recorded["events"][0]["event_id"]);
+    assert_eq!(whole["body"]["outcome"]["output"], output);
+    let ledger =
+        rehearsal_core::Ledger::from_jsonl(&stage.get(&format!("{path}/ledger")).await.text).unwrap();
+    let results = ledger.events().iter().filter_map(|event| match &event.body {
+        rehearsal_core::EventBody::ToolResult(result) => Some(serde_json::to_value(&result.outcome).unwrap()),
+        _ => None,
+    });
+    assert_eq!(results.collect::<Vec<_>>(), [json!({"output": output})]);
+    let case = stage.get(&format!("{path}/eval-case")).await.is(200);
+    let data = &case["conversation"][0]["intermediate_data"];
+    assert_eq!(data["tool_responses"][0]["response"], output);
+}
+
+#[tokio::test]
+async fn a_long_result_is_json_to_its_end_and_not_too_deep() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    stage.observe(&session, json!([message("go"), call("c1")])).await.is(200);
+    let long = format!("\"{}\"", "x".repeat(1 << 20));
+    for wrong in [format!("[{long}"), format!("[{long},{}1{}]", "[".repeat(120), "]".repeat(120))] {
+        let upload = Reply::to(stage.call(Method::POST, "/v1/uploads")).await.is(201);
+        let upload = upload["id"].as_str().unwrap();
+        chunk(&stage, upload, 0, wrong.into_bytes()).await.is(204);
+        let result = seen("tool_result", json!({"call_id": "c1", "tool": "add", "upload": upload}));
+        let reply = stage.observe(&session, json!([result])).await;
+        assert!(matches!(reply.status, 409 | 422), "{}", reply.text);
+    }
+    assert_eq!(stage.kinds(&session).await.last().unwrap(), "tool_call");
+}
+
+#[tokio::test]
 async fn chunks_must_follow_each_other_and_fit() {
     let stage = Stage::open().await;
     let upload = uuid();

@@ -168,7 +168,7 @@ async fn a_session_is_seen_at_one_moment() {
     };
     let mut write = Write::new(id.clone(), stage.clock.now().as_millisecond(), last);
     let (event, blob) = (Arc::new(event), bytes::Bytes::new());
-    write.events = vec![NewEvent { event_id: uuid(), payload: Payload::Other, event, blob }];
+    write.events = vec![NewEvent { event_id: uuid(), payload: Payload::Other, event, blob, line: None }];
     write.status = Some(SessionStatus::Cancelled);
     *store.between.lock().unwrap() = Some(write);
     let seen = desk.session(&id).await.unwrap();

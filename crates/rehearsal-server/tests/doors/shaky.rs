@@ -104,6 +104,24 @@ impl Store for Shaky {
         self.inner.events(session, after, limit).await
     }
 
+    async fn glance(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        self.read.fetch_add(1, Ordering::SeqCst);
+        let between = self.between.lock().unwrap().take();
+        if let Some(write) = between {
+            self.inner.write(write).await?;
+        }
+        self.inner.glance(session, after, limit).await
+    }
+
+    async fn line(&self, session: &SessionId, seq: u64) -> Result<Option<(String, String)>, StoreError> {
+        self.inner.line(session, seq).await
+    }
+
     async fn event(&self, session: &SessionId, event_id: &str) -> Result<Option<StoredEvent>, StoreError> {
         self.inner.event(session, event_id).await
     }

@@ -2,7 +2,7 @@
 
 use rehearsal_core::{SessionId, TurnId};
 
-use crate::db::{Db, Op, Row, first};
+use crate::db::{Db, Op, Row, first, odd};
 use crate::word::Word;
 use crate::{Change, Payload, StoreError, StoredEvent};
 
@@ -10,6 +10,7 @@ const AFTER: &str = "SELECT event_id, timestamp, payload_type, event, proto_blob
     WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 const ONE: &str = "SELECT event_id, timestamp, payload_type, event, proto_blob FROM events \
     WHERE session_id = $1 AND event_id = $2";
+const LINE: &str = "SELECT event_id, event FROM events WHERE session_id = $1 AND seq = $2";
 const OF_TURN: &str = "SELECT kind, event_id, timestamp, payload_type, event, proto_blob FROM events \
     WHERE session_id = $1 AND turn_id = $2 AND kind IN ('model_request', 'model_response')";
 
@@ -34,6 +35,36 @@ impl Op for FindEvents {
     }
 }
 
+/// The same, with the beginnings of long outputs.
+#[derive(Debug)]
+pub(crate) struct GlanceEvents(pub(crate) FindEvents);
+
+impl Op for GlanceEvents {
+    type Output = Vec<StoredEvent>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let FindEvents { session, after, limit } = &self.0;
+        let binds = [session.as_str().into(), (*after).into(), i64::from(*limit).into()];
+        db.rows(AFTER, &binds).await?.into_iter().map(glance).collect()
+    }
+}
+
+/// The line of an event as it is kept, with the event's id.
+#[derive(Debug)]
+pub(crate) struct FindLine {
+    pub(crate) session: SessionId,
+    pub(crate) seq: u64,
+}
+
+impl Op for FindLine {
+    type Output = Option<(String, String)>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let found = first(db, LINE, &[self.session.as_str().into(), self.seq.into()]).await?;
+        found.map(|mut row| Ok((row.text()?, row.text()?))).transpose()
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct FindEvent {
     pub(crate) session: SessionId,
@@ -45,7 +76,7 @@ impl Op for FindEvent {
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
         let binds = [self.session.as_str().into(), self.event_id.as_str().into()];
-        first(db, ONE, &binds).await?.map(read).transpose()
+        first(db, ONE, &binds).await?.map(glance).transpose()
     }
 }
 
@@ -101,6 +132,14 @@ fn read(mut row: Row) -> Result<StoredEvent, StoreError> {
         timestamp: row.int()?,
         payload: Payload::read(&row.text()?)?,
         event: row.json()?,
+        is_cut: false,
         blob: row.bytes()?,
     })
+}
+
+fn glance(mut row: Row) -> Result<StoredEvent, StoreError> {
+    let (event_id, timestamp, payload) = (row.text()?, row.int()?, Payload::read(&row.text()?)?);
+    let (event, is_cut) = crate::glance::event(&row.text()?)
+        .map_err(|error| odd(format!("an event that cannot be read: {error}")))?;
+    Ok(StoredEvent { event_id, timestamp, payload, event: event.into(), is_cut, blob: row.bytes()? })
 }

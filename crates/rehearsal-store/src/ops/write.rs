@@ -4,8 +4,8 @@ use rehearsal_core::SessionId;
 use serde_json::Value;
 
 use super::cue::{dismiss_all, make_change};
-use super::json;
 use super::session::{more_words, words};
+use super::{json, readable};
 use crate::db::{Cell, Db, DbError, Op, first};
 use crate::rules::{self, call_of, event_refused};
 use crate::word::Word;
@@ -216,7 +216,10 @@ fn row(session: &SessionId, new: &NewEvent) -> Result<Vec<Cell>, StoreError> {
         event.seq.into(),
         event.body.kind().into(),
         call_of(&event.body).into(),
-        json(event)?.into(),
+        match &new.line {
+            Some(line) => readable(line.to_string())?.into(),
+            None => json(event)?.into(),
+        },
     ])
 }
 

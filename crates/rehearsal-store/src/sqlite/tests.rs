@@ -65,6 +65,7 @@ fn make(number: u64, size: usize) -> Write {
         payload: Payload::Other,
         event: Arc::new(event),
         blob: Bytes::new(),
+        line: None,
     }];
     write
 }

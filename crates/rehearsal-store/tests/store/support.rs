@@ -162,7 +162,13 @@ pub(crate) fn event(seq: u64, body: EventBody) -> NewEvent {
         decision: None,
         body,
     };
-    NewEvent { event_id: id(), payload: Payload::Other, event: Arc::new(event), blob: Bytes::new() }
+    NewEvent {
+        event_id: id(),
+        payload: Payload::Other,
+        event: Arc::new(event),
+        blob: Bytes::new(),
+        line: None,
+    }
 }
 
 pub(crate) fn cue(id: &CueId) -> NewCue {
