@@ -86,6 +86,12 @@ class HostPlugin(RehearsalPlugin):
         with self._mutex:
             self._links[app_name, USER, session] = link
 
+    def forget(self, session: str) -> None:
+        """Lets go of a session that is over."""
+        with self._mutex:
+            for key in [key for key, link in self._links.items() if link.session == session]:
+                del self._links[key]
+
     def tell_late(self, key: Key, work: asyncio.Future[Any]) -> None:
         """Records what a cancelled tool gave after all."""
         session, call_id = key
@@ -182,6 +188,17 @@ class HostedAgent:
                 # What is on the ledger is not told a second time as the outcome of the work.
                 if not await self.plugin.tell_failure(session, self.agent.name, error):
                     raise
+
+    async def release(self, session: str) -> None:
+        """Lets go of a session that is over: its conversation and its artifacts."""
+        whose = {"app_name": self.runner.app_name, "user_id": USER, "session_id": session}
+        artifacts = self.runner.artifact_service
+        for name in await artifacts.list_artifact_keys(**whose) if artifacts is not None else []:
+            if artifacts is not None and not name.startswith("user:"):  # those are there for other sessions too
+                await artifacts.delete_artifact(**whose, filename=name)
+        await self.runner.session_service.delete_session(**whose)
+        self.plugin.forget(session)
+        self._turns.pop(session, None)
 
     async def close(self) -> None:
         """Closes the agent's toolsets and sends what is left."""

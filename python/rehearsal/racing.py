@@ -46,12 +46,21 @@ class Race:
         self._running: dict[Key, tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
         self._forbidden: set[Key] = set()
         self._ended: set[str] = set()
-        self._left: dict[asyncio.Task[Any], str] = {}
+        self._left: dict[asyncio.Task[Any], tuple[str, str]] = {}
 
     @property
     def left(self) -> list[str]:
         """The tools that nobody waits for any more, and that still run."""
-        return sorted(set(self._left.values()))
+        return sorted({tool for _, tool in self._left.values()})
+
+    def is_busy(self, session: str) -> bool:
+        """Tells whether a tool runs for a session, waited for or not."""
+        return any(key[0] == session for key in self._running) or any(of == session for of, _ in self._left.values())
+
+    def forget(self, session: str) -> None:
+        """Forgets a session that is over, and that nothing runs for."""
+        self._ended.discard(session)
+        self._forbidden = {key for key in self._forbidden if key[0] != session}
 
     def wrap(self, tool: BaseTool) -> None:
         """Wraps a tool, once."""
@@ -106,7 +115,7 @@ class Race:
         """Stops waiting for a tool: ends it where that can be done, else lets it run on."""
         work.add_done_callback(functools.partial(self._late, key))
         if _is_synchronous(tool):
-            self._left[work] = tool.name
+            self._left[work] = (key[0], tool.name)
             work.add_done_callback(lambda done: self._left.pop(done, None))
         else:
             work.cancel()

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,7 @@ _POLL_SECONDS = 25.0
 _EMPTY_POLL_PAUSE = 0.2
 _LIFE_SECONDS = 15.0
 _FAREWELL_SECONDS = 3.0
+_LOOKED_AT = 20
 # How often a server of our own is started again until it stays, and when it counts as one that does.
 _STARTS = 6
 _FIRST_PAUSE = 0.2
@@ -221,6 +223,7 @@ class _Hosting:
         self._sessions: dict[str, HostedAgent] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._runs: set[str] = set()
+        self._busy: Counter[str] = Counter()
         self._offer = b""
         self._is_whole = False
         self._problems: set[str] = set()
@@ -246,6 +249,9 @@ class _Hosting:
         while True:
             await asyncio.sleep(_LIFE_SECONDS)
             await self.register()
+            # A few each time, the longest idle first: there may be many.
+            for session in list(self._sessions)[:_LOOKED_AT]:
+                await self._release_if_over(session)
 
     async def work(self) -> None:
         """Takes work and does it, each piece in a task of its own."""
@@ -274,7 +280,37 @@ class _Hosting:
     def _forget(self, work_id: str, task: asyncio.Task[None]) -> None:
         self._tasks.pop(work_id, None)
 
+    async def _release_if_over(self, session: str) -> None:
+        """Lets go of a session that takes no more messages; the ledger has it, should anybody ask for it."""
+        agent = self._sessions.get(session)
+        if agent is None:
+            return
+        self._sessions[session] = self._sessions.pop(session)  # it is the last to be looked at again
+        if self._is_busy(session):
+            return
+        try:
+            is_over = (await self._client.send("GET", f"/v1/sessions/{session}")).json()["status"] != "active"
+        except ServerRefused as refused:
+            is_over = refused.status == 404
+        if is_over and not self._is_busy(session):
+            self._sessions.pop(session, None)
+            self._race.forget(session)
+            await agent.release(session)
+
+    def _is_busy(self, session: str) -> bool:
+        return bool(self._busy[session]) or self._race.is_busy(session)
+
     async def _do(self, work_id: str, work: dict[str, Any]) -> None:
+        session = str(work.get("session"))
+        self._busy[session] += 1
+        try:
+            await self._finish(work_id, work)
+        finally:
+            self._busy[session] -= 1
+            self._busy += Counter()  # drops what is not busy
+        await self._release_if_over(session)
+
+    async def _finish(self, work_id: str, work: dict[str, Any]) -> None:
         try:
             outcome: dict[str, Any] = {"done": await self._done(work)}
         except Exception as problem:
