@@ -56,6 +56,21 @@ class Call:
 
 
 @dataclass
+class Turn:
+    """One model turn of a run; of one that is only recorded, also what is not told yet.
+
+    Attributes:
+        request: What the model was asked, until that is told: callbacks may still change it.
+        parts: What the model has answered so far; it may answer in several responses.
+    """
+
+    turn_id: str
+    path: Path
+    request: Any = None
+    parts: list[Any] | None = None
+
+
+@dataclass
 class Run:
     """One message and what the agent makes of it."""
 
@@ -64,8 +79,7 @@ class Run:
     driver: asyncio.Task[Any] | None = None
     final_text: str | None = None
     final_author: str | None = None
-    turns: dict[tuple[str, str | None], str] = field(default_factory=dict[tuple[str, str | None], str])
-    recorded: set[str] = field(default_factory=set[str])
+    turns: dict[tuple[str, str | None], Turn] = field(default_factory=dict[tuple[str, str | None], Turn])
     paths: dict[str | None, Path] = field(default_factory=dict["str | None", Path])
 
 
@@ -272,6 +286,15 @@ class Link:
             if refused.kind not in _TOO_MUCH:
                 raise
             await self._client.send("PUT", where, body=json_bytes(shallow(jsonable(body))))
+
+    async def record_turn(self, turn: str, agent: str, path: Path, request: dict[str, Any]) -> bool:
+        """Puts a turn on the session that nobody is asked about; tells whether the server took it."""
+        try:
+            await self.put_turn(turn, agent, path, request, recorded=True)
+        except ServerRefused as refused:
+            log.error("a model turn of %s was not recorded: %s", agent, refused)
+            return False
+        return True
 
     async def complete(self) -> None:
         """Ends the session as a completed one."""

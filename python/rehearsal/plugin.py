@@ -13,15 +13,18 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
 from google.genai import types
+from pydantic import BaseModel
 
 from rehearsal.address import resolve_address
 from rehearsal.client import Client
 from rehearsal.compat import TELLS_RUN_ERRORS, first_answer, invocation_of, isolation_scope_of, watch_run
-from rehearsal.errors import Cancelled, RehearsalError, ServerRefused, SessionEnded
-from rehearsal.link import Call, Link, Path, Run, describe_error, new_turn
+from rehearsal.errors import Cancelled, RehearsalError, ServerRefused, SessionEnded, SetupError
+from rehearsal.link import Call, Link, Path, Run, Turn, describe_error, new_turn
 from rehearsal.outbox import Observation
 from rehearsal.request import describe_content, describe_request, read_response
 from rehearsal.values import json_bytes, jsonable, new_id
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
-    from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
 
 log = logging.getLogger("rehearsal")
@@ -101,6 +103,7 @@ class RehearsalPlugin(BasePlugin):
         self._description = description
         self._tool_errors = tool_errors
         self._complete = complete
+        self._has_looked = self._agents is None
         self._links: dict[tuple[str, str, str], Link] = {}
         self._mutex = Lock()
 
@@ -110,6 +113,7 @@ class RehearsalPlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:
         """Records what the user said; results that the user gives (a confirmation) close their calls."""
+        self._look_for_agents(invocation_context)
         link, path = self._begin(invocation_context)
         if not path:
             self._give_up_dead_runs(link)
@@ -173,6 +177,7 @@ class RehearsalPlugin(BasePlugin):
             self._give_up(link, invocation_context.invocation_id)
         else:
             del link.runs[invocation_context.invocation_id]
+            self._tell_answers(link, run)
             self._close_calls(link, invocation_context.invocation_id, failed=False)
             agent = run.final_author or run.agent
             link.tell("agent_ended", agent, path, output=run.final_text)
@@ -185,9 +190,13 @@ class RehearsalPlugin(BasePlugin):
 
     async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
         """Records that a run failed, with what it had done until then."""
+        if not self._has_looked:
+            return  # it was refused before it began
         link, path = self._begin(invocation_context)
         run = link.runs.pop(invocation_context.invocation_id, None)
         agent = run.agent if run is not None else _agent_name(invocation_context)
+        if run is not None:
+            self._tell_answers(link, run)
         self._close_calls(link, invocation_context.invocation_id, failed=True)
         await self._tell_failure(link, agent, path, error)
 
@@ -209,14 +218,14 @@ class RehearsalPlugin(BasePlugin):
         agent = callback_context.agent_name
         run = self._run(link, invocation, path)
         run.paths[invocation.branch] = path
-        if self._agents is not None and agent not in self._agents:
-            turn = new_turn()
-            run.turns[agent, invocation.branch] = turn
-            run.recorded.add(turn)
-            await link.put_turn(turn, agent, path, describe_request(llm_request), recorded=True)
-            return None
+        place = (agent, invocation.branch)
+        self._tell_answer(link, run, place)
         # Calls that the agent's callback makes itself belong to no turn.
-        run.turns.pop((agent, invocation.branch), None)
+        run.turns.pop(place, None)
+        if self._agents is not None and agent not in self._agents:
+            # What the model is asked is known when it was asked: other callbacks may change it, or answer.
+            run.turns[place] = Turn(new_turn(), path, llm_request)
+            return None
         # An agent's own callbacks belong to the agent, not to the model that is played here. ADK leaves them
         # out once a plugin answers, so they are called in its stead.
         # The same holds for the plugins behind this one.
@@ -230,7 +239,7 @@ class RehearsalPlugin(BasePlugin):
         if given is not None:
             return cast("LlmResponse", given)
         turn = new_turn()
-        run.turns[agent, invocation.branch] = turn
+        run.turns[place] = Turn(turn, path)
         response = read_response(await link.ask(turn, agent, path, describe_request(llm_request)))
         # The other plugins come before the agent, as after a model that plays itself.
         others = [each.after_model_callback for each in invocation.plugin_manager.plugins if each is not self]
@@ -244,23 +253,18 @@ class RehearsalPlugin(BasePlugin):
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> LlmResponse | None:
-        """Records what a model answered that played itself."""
-        if llm_response.partial:
-            return None
-        invocation = invocation_of(callback_context)
-        link, path = self._begin(invocation)
-        run = self._run(link, invocation, path)
-        turn = run.turns.get((callback_context.agent_name, invocation.branch))
-        if turn is not None and turn in run.recorded:
-            run.recorded.discard(turn)
+        """Records what a model was asked that plays itself, and gathers what it answers."""
+        turn = await self._record_turn(callback_context)
+        if turn is not None and turn.parts is not None and not llm_response.partial:
             content = llm_response.content or types.Content(role="model", parts=[])
-            link.tell(
-                "model_response",
-                callback_context.agent_name,
-                path,
-                turn_id=turn,
-                content=describe_content(content),
-            )
+            turn.parts.extend(describe_content(content).get("parts") or [])
+        return None
+
+    async def on_model_error_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
+    ) -> LlmResponse | None:
+        """Records what a model was asked that failed; what is answered in its stead comes as its answer."""
+        await self._record_turn(callback_context)
         return None
 
     # The tools.
@@ -340,6 +344,45 @@ class RehearsalPlugin(BasePlugin):
         return Link(self._client, self._session or new_id(), opening, join=self._session is not None)
 
     # Within.
+
+    def _look_for_agents(self, invocation: InvocationContext) -> None:
+        """Refuses names of agents that do not exist: their real models would answer, and nobody would be asked."""
+        if self._has_looked:
+            return
+        known = _names_in(invocation.agent)
+        missing = sorted((self._agents or frozenset()) - known)
+        if missing:
+            raise SetupError(
+                f"`agents` names {', '.join(map(repr, missing))}, and there is no such agent\n\n"
+                f"hint: there is {', '.join(sorted(known))}"
+            )
+        self._has_looked = True
+
+    async def _record_turn(self, context: CallbackContext) -> Turn | None:
+        """Puts the turn of a model that plays itself on the session, once."""
+        invocation = invocation_of(context)
+        link, path = self._begin(invocation)
+        turns, place = self._run(link, invocation, path).turns, (context.agent_name, invocation.branch)
+        turn = turns.get(place)
+        if turn is not None and turn.request is not None:
+            request, turn.request = describe_request(turn.request), None
+            if await link.record_turn(turn.turn_id, context.agent_name, turn.path, request):
+                turn.parts = []
+            else:
+                turns.pop(place, None)
+        return turn
+
+    def _tell_answer(self, link: Link, run: Run, place: tuple[str, str | None]) -> None:
+        """Tells what a model that plays itself has answered; one that failed has answered nothing."""
+        turn = run.turns.get(place)
+        if turn is not None and turn.parts is not None:
+            content: dict[str, Any] = {"role": "model", "parts": turn.parts}
+            turn.parts = None
+            link.tell("model_response", place[0], turn.path, turn_id=turn.turn_id, content=content)
+
+    def _tell_answers(self, link: Link, run: Run) -> None:
+        for place in list(run.turns):
+            self._tell_answer(link, run, place)
 
     async def _run_tool(self, tool: BaseTool, run: ToolRun, args: dict[str, Any], tool_context: ToolContext) -> Any:
         try:
@@ -456,6 +499,7 @@ class RehearsalPlugin(BasePlugin):
         run = link.runs.pop(invocation, None)
         if run is None:
             return
+        self._tell_answers(link, run)
         calls = [call for call in link.calls.values() if call.invocation == invocation]
         for call in calls:
             if call.open:
@@ -502,8 +546,9 @@ class RehearsalPlugin(BasePlugin):
         call.told, call.is_lasting = True, (asked.id or "") in (event.long_running_tool_ids or ())
         fields: dict[str, Any] = {"call_id": call.call_id, "tool": call.tool, "args": asked.args or {}}
         turn = run.turns.get((event.author, event.branch))
-        if turn is not None:
-            fields["turn_id"] = turn
+        if turn is not None and turn.request is None:
+            self._tell_answer(link, run, (event.author, event.branch))
+            fields["turn_id"] = turn.turn_id
         link.tell("tool_call", event.author, path, **fields)
 
     def _tell_results(
@@ -576,6 +621,32 @@ class RehearsalPlugin(BasePlugin):
 
 def _agent_name(invocation: InvocationContext) -> str:
     return str(getattr(invocation.agent, "name", None) or invocation.session.app_name)
+
+
+def _names_in(agent: Any) -> set[str]:
+    """Gives the names of an agent and all that belong to it: sub-agents, agents that are tools, nodes of a graph.
+
+    Whatever holds agents in its fields is looked into, since agents of other people's classes do that too.
+    """
+    names: set[str] = set()
+    seen: set[int] = set()
+    waiting: list[Any] = [getattr(agent, "root_agent", agent)]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, dict):
+            waiting.extend(cast("dict[Any, Any]", each).values())
+        elif isinstance(each, list | tuple | set | frozenset):
+            waiting.extend(cast("list[Any]", each))
+        elif isinstance(each, BaseModel) and not isinstance(each, BaseLlm):
+            if isinstance(name := getattr(each, "name", None), str):
+                names.add(name)
+            waiting.extend(each.__dict__.values())
+        elif isinstance(each, BaseTool):
+            waiting.append(getattr(each, "agent", None))
+    return names
 
 
 def _callbacks(invocation: InvocationContext, kind: str) -> list[Any]:
