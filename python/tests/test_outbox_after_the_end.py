@@ -11,7 +11,7 @@ from google.adk.agents import Agent
 from rehearsal.address import resolve_address
 from rehearsal.client import Client
 from rehearsal.link import Call, Link
-from tests.hosting import hosting, running_call, start
+from tests.hosting import hosting, start
 from tests.stage import NEVER_CALLED, Json, Person, Server, bodies, call, eventually
 
 
@@ -22,10 +22,11 @@ def late_results(events: list[Json]) -> list[Json]:
 def test_a_late_result_after_a_cancelled_session(
     server: Server, person: Person, caplog: pytest.LogCaptureFixture
 ) -> None:
-    release = threading.Event()
+    began, release = threading.Event(), threading.Event()
 
     def block() -> str:
         """Blocks."""
+        began.set()
         release.wait(60)
         return "after all"
 
@@ -33,7 +34,8 @@ def test_a_late_result_after_a_cancelled_session(
         async with hosting(server, Agent(name="blocker", model=NEVER_CALLED, tools=[block])):
             session = await start(person, "blocker", query={"text": "go"})
             await person.answer(session, calls=[call("block")])
-            await running_call(person, session)
+            # A call is known before its tool begins, and one that is cancelled then gives nothing.
+            assert await asyncio.to_thread(began.wait, 60)
             await person.call("POST", f"/v1/sessions/{session}/cancel", {"reason": "enough"})
 
             async def over() -> bool:
