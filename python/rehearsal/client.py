@@ -59,9 +59,12 @@ class Client:
 
     @property
     def token(self) -> str | None:
-        """The token that was given, else the one of the nearest `.rehearsal/token`."""
+        """The token that was given, else, for a server on this machine, the one of the nearest `.rehearsal/token`."""
         if self._given_token is not None:
             return self._given_token
+        # A folder's token opens what runs here. Another machine is told one only when somebody says so.
+        if urlsplit(self.url).hostname not in _LOOPBACK:
+            return None
         if self._file_token is None:
             self._read_token_file()
         return self._file_token
@@ -187,7 +190,7 @@ class Client:
             return False
         used = response.request.headers.get("authorization")
         self._read_token_file()
-        return self._file_token is not None and used != f"Bearer {self._file_token}"
+        return self.token is not None and used != f"Bearer {self._file_token}"
 
     def _read_token_file(self) -> None:
         self._file_token = None
@@ -199,7 +202,8 @@ class Client:
         if "authorization" not in response.request.headers:
             return SetupError(
                 f"the Rehearsal server at {url} wants its token, and none was given\n\n"
-                "hint: give it as `token=`, in REHEARSAL_TOKEN, or run where the server's .rehearsal/token is"
+                "hint: give it as `token=` or in REHEARSAL_TOKEN; for a server on this machine, running where its "
+                ".rehearsal/token is does the same"
             )
         return SetupError(
             f"the token in {self._token_from} is not that of the Rehearsal server at {url}\n\n"

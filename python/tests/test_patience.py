@@ -138,6 +138,17 @@ def test_the_address_and_the_token_from_the_surroundings(
     asyncio.run(main(RehearsalPlugin()))
 
 
+def test_a_folder_s_token_is_not_sent_to_other_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / ".rehearsal"
+    folder.mkdir()
+    (folder / "token").write_text("the-token-of-this-folder")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("REHEARSAL_TOKEN", raising=False)
+    for url, sent in [("http://127.0.0.1:1", "the-token-of-this-folder"), ("http://rehearsal.test:1", None)]:
+        assert Client(resolve_address(url, None)).token == sent
+    assert Client(resolve_address("http://rehearsal.test:1", "given")).token == "given"
+
+
 def test_a_wrong_token_is_said_clearly(server: Server) -> None:
     async def main() -> None:
         with pytest.raises(RuntimeError, match="REHEARSAL_TOKEN") as raised:

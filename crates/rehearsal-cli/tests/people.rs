@@ -447,6 +447,18 @@ fn a_start_that_fails_makes_no_token() {
 }
 
 #[test]
+fn a_port_that_is_taken_is_told_with_the_option_that_chose_it() {
+    let folder = Folder::new(&[]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    for (args, option) in [("", "--port"), (" --port 0", "--grpc-port")] {
+        let ran = folder.run(&format!("serve{args} {option} {port}"));
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains(&format!("choose another one with {option}\n")), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn an_unusable_token_file_is_to_be_removed() {
     let folder = Folder::new(&[(".rehearsal/token", "short\n")]);
     let ran = folder.run("serve --port 0");

@@ -67,9 +67,9 @@ impl Server {
     /// # Errors
     /// A port cannot be had.
     pub async fn bind(config: ServerConfig, store: StoreRef, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
-        let listener = bind(config.host, config.port).await?;
+        let listener = bind(config.host, config.port, "--port").await?;
         let grpc_listener = match config.grpc_port {
-            Some(port) => Some(bind(IpAddr::V4(Ipv4Addr::LOCALHOST), port).await?),
+            Some(port) => Some(bind(IpAddr::V4(Ipv4Addr::LOCALHOST), port, "--grpc-port").await?),
             None => None,
         };
         let desk = Desk::new(store, clock, config.grace);
@@ -135,14 +135,15 @@ impl Server {
     }
 }
 
-async fn bind(host: IpAddr, port: u16) -> std::io::Result<TcpListener> {
+/// Takes a port. Where it cannot be had, the error names the option that chooses another.
+async fn bind(host: IpAddr, port: u16, option: &str) -> std::io::Result<TcpListener> {
     TcpListener::bind(SocketAddr::new(host, port)).await.map_err(|error| {
         let remedy = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
-                "; another program uses this port: choose another one with --port"
+                format!("; another program uses this port: choose another one with {option}")
             }
-            std::io::ErrorKind::PermissionDenied => "; choose a port above 1023 with --port",
-            _ => "",
+            std::io::ErrorKind::PermissionDenied => format!("; choose a port above 1023 with {option}"),
+            _ => String::new(),
         };
         std::io::Error::new(error.kind(), format!("cannot listen on {host}:{port}: {error}{remedy}"))
     })
