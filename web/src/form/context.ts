@@ -40,6 +40,25 @@ export function inside(uiSchema: UiSchema | undefined, held: boolean): UiSchema 
 export const isHeld = (path: Path, uiSchema: UiSchema | undefined): boolean =>
   typeof path.at(-1) === "number" || uiSchema?.["ui:options"]?.held === true;
 
+/** What a field is called: a property by its key, because that is what will be sent; an item by its place. */
+export function nameOf(path: Path, schema: { title?: unknown }): string {
+  const last = path.at(-1);
+  const title = typeof schema.title === "string" && schema.title !== "" ? schema.title : undefined;
+  return typeof last === "number" ? `${title ?? "Item"} ${last + 1}` : last || title || "Value";
+}
+
+const letters = (text: string): string => text.toLowerCase().replace(/[\s_-]/g, "");
+
+/**
+ * The title of a property, such as the class that it is of, where it says more than its key: frameworks make titles of
+ * names, such as "Max Results" of `max_results`.
+ */
+export function titleBeside(path: Path, schema: { title?: unknown }): string {
+  const last = path.at(-1);
+  if (typeof last !== "string" || typeof schema.title !== "string") return "";
+  return letters(schema.title) === letters(last) ? "" : schema.title;
+}
+
 export const isChoice = (schema: JsonObject): boolean =>
   Array.isArray(schema.anyOf) || Array.isArray(schema.oneOf);
 

@@ -1,6 +1,6 @@
 /** Fields that the schema does not name: each has a name that somebody gave it. */
 
-import type { ErrorSchema, FieldPathId, FieldProps, RJSFSchema } from "@rjsf/utils";
+import type { ErrorSchema, FieldPathId, FieldProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
@@ -95,7 +95,7 @@ export function Entry(props: FieldProps & { onRename(from: string, to: string): 
         name={name}
         uiSchema={HELD}
         required
-        schema={{ ...(props.schema as JsonObject), title: name } as RJSFSchema}
+        schema={props.schema}
         formData={value[name]}
         errorSchema={errorSchema ? (errorSchema as Record<string, ErrorSchema>)[name] : undefined}
         fieldPathId={at}

@@ -3,11 +3,12 @@
 import type { ArrayFieldItemTemplateProps, ArrayFieldTemplateProps } from "@rjsf/utils";
 import { useEffect, useRef } from "react";
 import { Icon } from "../ui/Icon";
+import { nameOf } from "./context";
 import { CONTROLS } from "./templates";
 
 type ListProps = Pick<
   ArrayFieldTemplateProps,
-  "items" | "canAdd" | "onAddClick" | "title" | "disabled" | "readonly" | "schema"
+  "items" | "canAdd" | "onAddClick" | "fieldPathId" | "disabled" | "readonly" | "schema"
 >;
 type ItemProps = Pick<
   ArrayFieldItemTemplateProps,
@@ -15,7 +16,7 @@ type ItemProps = Pick<
 >;
 
 export function ArrayFieldTemplate(props: ListProps) {
-  const { items, canAdd, onAddClick, title, disabled, readonly, schema } = props;
+  const { items, canAdd, onAddClick, fieldPathId, disabled, readonly, schema } = props;
   const list = useRef<HTMLDivElement>(null);
   const added = useRef(false);
   useEffect(() => {
@@ -39,7 +40,7 @@ export function ArrayFieldTemplate(props: ListProps) {
         >
           <Icon name="plus" />
           Add {items.length === 0 ? "an item" : "another"}
-          <span className="visually-hidden"> to {title || "the list"}</span>
+          <span className="visually-hidden"> to {nameOf(fieldPathId.path, schema)}</span>
         </button>
       )}
       {!canAdd && schema.maxItems === items.length && <p className="form-hint">The list is full.</p>}

@@ -4,7 +4,7 @@ import type { FieldTemplateProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
-import { contextOf, hintOf, idOf, isChoice, isHeld } from "./context";
+import { contextOf, hintOf, idOf, isChoice, isHeld, nameOf, titleBeside } from "./context";
 import { start, startItem } from "./initial";
 import { isNumber, isObject, same } from "./paths";
 import { MARK } from "./prepare";
@@ -123,13 +123,13 @@ export function FieldTemplate(props: FieldTemplateProps) {
   const base = idOf(registry, path);
   // A choice holds a field at the same place, which has the plain id.
   const id = kind === "choice" ? `${base}-choice` : base;
-  const last = path.at(-1);
   const isRoot = path.length === 0;
-  const inList = typeof last === "number";
+  const inList = typeof path.at(-1) === "number";
   const bare = uiSchema?.["ui:options"]?.bare === true;
   const disabled = props.disabled === true || props.readonly === true;
   const { drawn } = contextOf(registry).engine;
-  const label = inList ? `${schema.title ?? "Item"} ${last + 1}` : props.label || "Value";
+  const label = nameOf(path, schema);
+  const title = bare ? "" : titleBeside(path, schema);
   const { element, afterwards } = useFocusInside<HTMLDivElement>();
   const change = (to: Json | undefined) => afterwards(() => onChange(to, path));
   const held = isHeld(path, uiSchema);
@@ -222,6 +222,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     <>
       {label}
       {required && !inList && <Required />}
+      {title !== "" && <span className="form-state form-class"> {title}</span>}
       {props.schema.deprecated === true && <span className="form-state"> deprecated</span>}
     </>
   );

@@ -27,8 +27,8 @@ test("an agent without tools can only respond", async ({ page }) => {
 test("objects inside objects inside lists are forms inside forms", async ({ page, stage }) => {
   await start(page, "clerk", "Ship it");
   const form = await pick(page, "ship");
-  const parcel = form.getByRole("group", { name: /^parcel/i });
-  const sender = parcel.getByRole("group", { name: /^sender|^person/i }).first();
+  const parcel = form.getByRole("group", { name: /^parcel\b/ });
+  const sender = parcel.getByRole("group", { name: /^sender\b/ });
   await fill(sender, { name: "Ada", age: "36" });
   const place = sender.getByRole("group", { name: /^place/i });
   await expect(place.getByText("Street and number")).toBeVisible();
@@ -48,6 +48,20 @@ test("objects inside objects inside lists are forms inside forms", async ({ page
       sender: { name: "Ada", age: 36, place: { street: "Long Road 1", city: "Ely" } },
       receivers: [{ name: "Bob", age: 40, place: { street: "Short Road 2", city: "York" } }],
     },
+  });
+});
+
+test("two objects of one class are told apart by their names", async ({ page, stage }) => {
+  await start(page, "clerk", "Move it");
+  const form = await pick(page, "move");
+  await fill(form.getByRole("group", { name: /^start\b/ }), { street: "Long Road 1", city: "Ely" });
+  await fill(form.getByRole("group", { name: /^end\b/ }), { street: "Short Road 2", city: "York" });
+  await execute(page);
+  await expect(entry(page, "Tool output move")).toContainText("from Ely to York");
+  const called = (await stage.events(sessionId(page))).find((event) => event.body.type === "tool_call");
+  expect(called?.body.args).toEqual({
+    start: { street: "Long Road 1", city: "Ely" },
+    end: { street: "Short Road 2", city: "York" },
   });
 });
 

@@ -279,7 +279,7 @@ describe("objects", () => {
     const inner = object({ city: { type: "string" }, zip: { type: "integer" } }, ["city"]);
     const form = show(object({ a: { ...inner, title: "Address" }, b: inner }, ["a"]), {});
     expect([...form.box.querySelectorAll("legend")].map((one) => one.textContent)).toEqual([
-      "Address* (required)",
+      "a* (required) Address",
       "b",
     ]);
     form.type(".a.city", "Rome");
@@ -915,7 +915,7 @@ describe("what stands around a field", () => {
       ?.split(" ")
       .map((id) => document.getElementById(id)?.textContent);
     expect(words).toEqual(["How many", "1 to 5.", "must be at most 5"]);
-    expect(form.box.querySelector('label[for="f.n"]')?.textContent).toBe("Count* (required)");
+    expect(form.box.querySelector('label[for="f.n"]')?.textContent).toBe("n* (required) Count");
   });
 
   test("a problem with something that is not drawn is said at what is around it", () => {

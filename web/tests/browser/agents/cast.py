@@ -154,6 +154,29 @@ def record(
     return {"arrived": arrived, "types": {name: type(value).__name__ for name, value in arrived.items()}}
 
 
+def move(start: Place, end: Place) -> str:
+    """Moves something from one place to another."""
+    return f"from {start.city} to {end.city}"
+
+
+def label(
+    code: int | str,
+    counts: dict[str, int],
+    note: str | None = "as usual",
+    target: Person | Place | None = None,
+) -> dict[str, Any]:
+    """Writes a label, and says exactly what arrived.
+
+    Args:
+        code: A number, or a text.
+        counts: How many of what.
+        note: May be null.
+        target: Who or where.
+    """
+    seen = target.model_dump() if isinstance(target, BaseModel) else target
+    return {"code": code, "counts": counts, "note": note, "target": seen}
+
+
 def ship(parcel: Parcel) -> dict[str, Any]:
     """Ships a parcel, and says what is in it."""
     return {"shipped": parcel.model_dump(exclude_none=True)}
@@ -207,7 +230,7 @@ CAST = [
         model=MODEL,
         description="Fills in long forms",
         instruction="Fill in everything.",
-        tools=[record, ship],
+        tools=[record, ship, move, label],
     ),
     Agent(
         name="payer",
