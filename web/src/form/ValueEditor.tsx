@@ -1,5 +1,6 @@
 import { useState } from "react";
 import type { Json, JsonObject } from "../api/client";
+import { Attention } from "./Attention";
 import { Guard } from "./Guard";
 import { fromPointer } from "./paths";
 import { MARK } from "./prepare";
@@ -104,6 +105,7 @@ export function ValueEditor(props: ValueEditorProps) {
           />
         </Guard>
       )}
+      <Attention id={id} problems={problems} />
     </fieldset>
   );
 }

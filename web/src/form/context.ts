@@ -20,8 +20,9 @@ export const contextOf = (registry: Registry): FormContext => registry.formConte
 const inId = (token: string | number): string =>
   String(token).replace(/[^A-Za-z0-9_-]/g, (character) => `%${character.charCodeAt(0).toString(16)};`);
 
-export const idOf = (registry: Registry, path: Path): string =>
-  [contextOf(registry).prefix, ...path.map(inId)].join(".");
+export const idAt = (prefix: string, path: Path): string => [prefix, ...path.map(inId)].join(".");
+
+export const idOf = (registry: Registry, path: Path): string => idAt(contextOf(registry).prefix, path);
 
 /** The name of the field stands above already, and it cannot be absent. */
 export const HELD = { "ui:options": { bare: true, held: true } };

@@ -3,12 +3,12 @@
 import type { ErrorSchema, FieldPathId, FieldProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
+import { CONTROLS } from "../ui/focus";
 import { Icon } from "../ui/Icon";
 import { contextOf, HELD, idOf } from "./context";
 import { startItem } from "./initial";
 import { has, put } from "./paths";
 import { SchemaField } from "./rjsf";
-import { CONTROLS } from "./templates";
 
 export function place(props: FieldProps, token: string | number): FieldPathId {
   const path = [...(props.childFieldPathId ?? props.fieldPathId).path, token];
@@ -132,6 +132,7 @@ export function NewEntry(props: FieldProps & { named: Set<string> }) {
         id={id}
         value={name}
         placeholder="Name"
+        data-remedy=""
         disabled={disabled}
         autoComplete="off"
         spellCheck={false}

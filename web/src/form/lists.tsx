@@ -2,9 +2,9 @@
 
 import type { ArrayFieldItemTemplateProps, ArrayFieldTemplateProps } from "@rjsf/utils";
 import { useEffect, useRef } from "react";
+import { CONTROLS } from "../ui/focus";
 import { Icon } from "../ui/Icon";
 import { nameOf } from "./context";
-import { CONTROLS } from "./templates";
 
 type ListProps = Pick<
   ArrayFieldTemplateProps,
@@ -32,6 +32,7 @@ export function ArrayFieldTemplate(props: ListProps) {
         <button
           type="button"
           className="button small form-add"
+          data-remedy=""
           disabled={disabled || readonly}
           onClick={(event) => {
             added.current = true;

@@ -59,7 +59,7 @@ export function ObjectField(props: FieldProps) {
   return (
     <div className="form-parts">
       {elsewhere.length > 0 && (
-        <ul className="form-problem">
+        <ul className="form-problem" tabIndex={-1} data-problem="">
           {elsewhere.map(([name, inside]) => (
             <li key={name}>
               {name} {(inside as ErrorSchema).__errors?.join(", ") ?? "is not valid"}

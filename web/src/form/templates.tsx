@@ -3,15 +3,13 @@
 import type { FieldTemplateProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
+import { CONTROLS } from "../ui/focus";
 import { Icon } from "../ui/Icon";
 import { contextOf, hintOf, idOf, isChoice, isHeld, nameOf, titleBeside } from "./context";
 import { start, startItem } from "./initial";
 import { isNumber, isObject, same } from "./paths";
 import { MARK } from "./prepare";
 import { brief } from "./words";
-
-export const CONTROLS =
-  "input:not(:disabled), textarea:not(:disabled), select:not(:disabled), button:not(:disabled)";
 
 /** Runs an action after which the focus goes to the first control inside: the button that was pressed may be gone. */
 export function useFocusInside<E extends HTMLElement>() {
@@ -185,6 +183,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     <button
       type="button"
       className="button small"
+      data-remedy=""
       onClick={change(kind === "list" ? [] : (start(schema, drawn, true) ?? {}))}
       disabled={disabled}
     >
@@ -218,6 +217,17 @@ export function FieldTemplate(props: FieldTemplateProps) {
       {buttons}
     </span>
   );
+  const wrong = rawErrors !== undefined && rawErrors.length > 0;
+  // Without a control that could say so, the field itself is what is wrong, and takes the focus.
+  // (A choice leaves that to what was chosen, and a choice inside it is at the same place.)
+  const own = wrong && (kind !== "choice" || isNull);
+  const group = {
+    id: kind === "choice" && bare ? undefined : `${id}-group`,
+    tabIndex: -1,
+    "aria-describedby": own ? `${id}-problem` : undefined,
+    "data-group": "",
+    "data-problem": own ? "" : undefined,
+  };
   const word = (
     <>
       {label}
@@ -230,7 +240,8 @@ export function FieldTemplate(props: FieldTemplateProps) {
   if (kind === "object" || kind === "list" || kind === "choice") {
     if ((isRoot && kind === "object") || bare) {
       return (
-        <div ref={element} className="form-group bare">
+        // biome-ignore lint/a11y/useSemanticElements: a fieldset would be a step in
+        <div ref={element} role="group" className="form-group bare" {...group}>
           {bare && notes}
           {problems}
           <div className="form-inside">{inside}</div>
@@ -240,7 +251,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     }
     return (
       <div ref={element} className="form-group">
-        <fieldset id={`${id}-group`} aria-describedby={rawErrors?.length ? `${id}-problem` : undefined}>
+        <fieldset {...group}>
           <legend>{word}</legend>
           {notes}
           {problems}
@@ -251,7 +262,11 @@ export function FieldTemplate(props: FieldTemplateProps) {
     );
   }
   return (
-    <div ref={element} className={`form-field ${kind}${bare ? " bare" : ""}`}>
+    <div
+      ref={element}
+      className={`form-field${kind === "check" ? " form-check" : ""}${bare ? " bare" : ""}`}
+      {...((isNull || misfit) && group)}
+    >
       <div className="form-label">
         {isNull || misfit ? (
           <span className="form-name">{word}</span>

@@ -74,7 +74,25 @@ test("what does not fit is refused at its field, before anything runs", async ({
   await expect(decide(page).getByText("You are the model.")).toBeVisible();
   expect((await stage.events(sessionId(page))).some((event) => event.body.type === "tool_call")).toBe(false);
 
+  // By the button it is said which fields they are, each of which can be gone to.
+  const attention = form.getByRole("alert");
+  await expect(attention).toContainText("6 fields need attention");
+  await attention.getByRole("button", { name: "whole" }).click();
+  await expect(field(form, "whole")).toBeFocused();
+
   // A message goes as soon as its field is right.
   await field(form, "whole").fill("2");
   await expect(field(form, "whole")).not.toHaveAttribute("aria-invalid", "true");
+});
+
+test("a list that must be there is asked for, with the focus where it can be given", async ({ page }) => {
+  await start(page, "clerk", "Sort them");
+  const form = await pick(page, "sort");
+  await execute(page);
+  await expect(form.getByRole("alert")).toHaveText("1 field needs attention: words");
+  await expect(form.getByRole("button", { name: "Add an item to words" })).toBeFocused();
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("heron");
+  await page.keyboard.press("Enter");
+  await expect(entry(page, "Tool output sort")).toContainText("heron");
 });

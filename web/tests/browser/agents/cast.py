@@ -159,6 +159,11 @@ def move(start: Place, end: Place) -> str:
     return f"from {start.city} to {end.city}"
 
 
+def sort(words: list[str]) -> list[str]:
+    """Sorts words."""
+    return sorted(words)
+
+
 def label(
     code: int | str,
     counts: dict[str, int],
@@ -230,7 +235,7 @@ CAST = [
         model=MODEL,
         description="Fills in long forms",
         instruction="Fill in everything.",
-        tools=[record, ship, move, label],
+        tools=[record, ship, move, sort, label],
     ),
     Agent(
         name="payer",
