@@ -4,7 +4,7 @@ import { fromPointer } from "./paths";
 import type { FieldProblem } from "./validate";
 
 /** More names than these are a number. */
-const MOST = 3;
+const MOST = 5;
 
 /** Why nothing was sent, where the button is: the fields that are wrong, each of which can be gone to. */
 export function Attention({ id, problems }: { id: string; problems: FieldProblem[] }) {

@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Attention } from "./Attention";
 import { Guard } from "./Guard";
+import { editorKeys } from "./keys";
 import { fromPointer } from "./paths";
 import { MARK } from "./prepare";
 import { isHalfTyped, RawJson } from "./RawJson";
@@ -50,7 +51,7 @@ export function ValueEditor(props: ValueEditorProps) {
     </button>
   );
   return (
-    <fieldset className="form-editor" aria-labelledby={`${id}-title`}>
+    <fieldset className="form-editor" aria-labelledby={`${id}-title`} onKeyDown={editorKeys}>
       <div className="form-head">
         <span id={`${id}-title`} className="form-title">
           {label}

@@ -64,7 +64,7 @@ function Small({
   return (
     <button
       type="button"
-      className="button plain small"
+      className={`button plain small${label.startsWith("Use") ? " form-quiet" : ""}`}
       aria-label={`${label}: ${about}`}
       onClick={onClick}
       disabled={disabled}
@@ -94,6 +94,12 @@ function shows(kind: Kind, schema: JsonObject, value: Json): boolean {
   if (schema.type === "number" || schema.type === "integer")
     return isNumber(value) || typeof value === "string";
   return true;
+}
+
+/** Whether an empty text or an empty list fits. Where a format is asked for, it never does. */
+function takesEmpty(kind: Kind, schema: JsonObject): boolean {
+  if (kind === "list") return !(Number(schema.minItems) > 0) && !Array.isArray(schema.items);
+  return kind === "control" && schema.type === "string" && !schema.format && !(Number(schema.minLength) > 0);
 }
 
 /** What a control alone does not show. */
@@ -154,7 +160,12 @@ export function FieldTemplate(props: FieldTemplateProps) {
   if (hasNull && value === undefined && !bare) actions.push({ label: "Set to null", to: null });
   if (hasNull && value !== undefined && value !== null && held && kind !== "choice")
     actions.push({ label: "Set to null", to: null });
-  if (kind === "control" && cleared) actions.push({ label: "Send empty text", to: "" });
+  // Of what must be there, nothing is often what is meant.
+  const asked = cleared || (required && value === undefined && !inList);
+  if (asked && takesEmpty(kind, schema))
+    actions.push(
+      kind === "list" ? { label: "Use an empty list", to: [] } : { label: "Use empty text", to: "" },
+    );
   if (isNull && held) actions.push({ label: "Enter a value", to: empty });
   else if (isNull || misfit) actions.push({ label: "Clear", to: empty });
   else if (!inList && !bare && !isRoot) {

@@ -76,9 +76,11 @@ test("what does not fit is refused at its field, before anything runs", async ({
 
   // By the button it is said which fields they are, each of which can be gone to.
   const attention = form.getByRole("alert");
-  await expect(attention).toContainText("6 fields need attention");
-  await attention.getByRole("button", { name: "whole" }).click();
-  await expect(field(form, "whole")).toBeFocused();
+  await expect(attention).toContainText(
+    "8 fields need attention: text, real, colour, words, numbers and 3 more",
+  );
+  await attention.getByRole("button", { name: "real" }).click();
+  await expect(field(form, "real")).toBeFocused();
 
   // A message goes as soon as its field is right.
   await field(form, "whole").fill("2");

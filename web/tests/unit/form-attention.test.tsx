@@ -93,7 +93,7 @@ test("the line leads to each of the fields", async () => {
     {},
   );
   expect(focused().id).toBe("f.text");
-  expect(alert()).toBe("4 fields need attention: text, pet, list and 1 more");
+  expect(alert()).toBe("4 fields need attention: text, pet, list, last");
   const links = [...document.querySelectorAll<HTMLElement>("[role=alert] button")];
   act(() => links[1]?.click());
   expect(focused().id).toBe("f.pet-kind");
