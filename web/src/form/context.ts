@@ -3,6 +3,7 @@
 import type { Registry, UiSchema } from "@rjsf/utils";
 import type { Json, JsonObject } from "../api/client";
 import type { Path } from "./paths";
+import type { HalfTyped } from "./RawJson";
 import type { Engine } from "./validator";
 import { brief, limits, looksRight } from "./words";
 
@@ -12,6 +13,9 @@ export interface FormContext {
   prefix: string;
   /** Text in a JSON field is not JSON (yet): nothing can be sent. */
   onRawProblem(id: string, problem: string | null): void;
+  /** What was half typed into a JSON field when the form was left. */
+  halfTyped(id: string): HalfTyped | undefined;
+  onHalfTyped(id: string, half: HalfTyped | null): void;
 }
 
 export const contextOf = (registry: Registry): FormContext => registry.formContext as FormContext;

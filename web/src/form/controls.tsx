@@ -263,13 +263,15 @@ export function SelectField(props: FieldProps) {
 /** Anything goes, so it is written as JSON. */
 export function AnyField(props: FieldProps) {
   const { id, schema, value, change, required, disabled } = control(props);
-  const { onRawProblem } = contextOf(props.registry);
+  const { onRawProblem, halfTyped, onHalfTyped } = contextOf(props.registry);
   return (
     <RawJson
       id={id}
       value={value}
       onChange={change}
       onProblem={(problem) => onRawProblem(id, problem)}
+      half={halfTyped(id)}
+      onHalf={(half) => onHalfTyped(id, half)}
       describedBy={describedBy(id, schema, value, props.rawErrors)}
       invalid={(props.rawErrors?.length ?? 0) > 0}
       required={required}

@@ -2,6 +2,11 @@
 export const CONTROLS =
   "input:not(:disabled), textarea:not(:disabled), select:not(:disabled), button:not(:disabled)";
 
+/** Puts the focus somewhere once it is on the page. */
+export function focusSoon(find: () => HTMLElement | null | undefined): void {
+  requestAnimationFrame(() => find()?.focus());
+}
+
 /** Puts the focus on the first thing in a form that is wrong, once that is on the page. */
 export function focusFirstProblem(form: Element | null): void {
   requestAnimationFrame(() => {
