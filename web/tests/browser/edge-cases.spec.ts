@@ -145,3 +145,35 @@ test("several calls go out as one model turn", async ({ page, stage }) => {
   expect(new Set(calls.map((event) => event.turn)).size).toBe(1);
   expect(events.filter((event) => event.body.type === "model_response")).toHaveLength(1);
 });
+
+test("a call that is looked at again keeps its place", async ({ page, stage }) => {
+  await start(page, "calculator", "Three sums");
+  const add = decide(page).getByRole("button", { name: "Add another call" });
+  for (const a of ["1", "2", "3"]) {
+    await fill(await pick(page, "add"), { a, b: "0" });
+    await add.click();
+    // Whoever goes on by keyboard chooses the next tool.
+    await expect(decide(page).getByRole("radio").first()).toBeFocused();
+  }
+  const ready = decide(page).getByRole("region", { name: "Calls that are ready" });
+  const form = decide(page).getByRole("group", { name: "Arguments of add", exact: true });
+  await ready.getByRole("button", { name: "Edit" }).first().click();
+  await expect(field(form, "a")).toBeFocused();
+  await expect(field(form, "a")).toHaveValue("1");
+  await expect(ready.getByRole("listitem").first()).toContainText("is in the form below");
+  await field(form, "a").fill("10");
+  // Another one is opened in between.
+  await ready.getByRole("button", { name: "Edit" }).last().click();
+  await expect(field(form, "a")).toHaveValue("3");
+  await expect(ready.getByRole("listitem").first()).toContainText("10");
+  await field(form, "a").fill("30");
+  await add.click();
+  await ready.getByRole("button", { name: "Edit" }).nth(1).click();
+  await page.reload();
+  await expect(field(form, "a")).toHaveValue("2");
+  await decide(page).getByRole("button", { name: "Execute 3 calls" }).click();
+  await expect(entry(page, "Tool output add")).toHaveCount(3);
+  const events = await stage.events(sessionId(page));
+  const calls = events.filter((event) => event.body.type === "tool_call");
+  expect(calls.map((event) => (event.body.args as { a: number }).a)).toEqual([10, 2, 30]);
+});

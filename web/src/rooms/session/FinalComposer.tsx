@@ -2,6 +2,7 @@ import { useId, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
 import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
+import { sendsByKey } from "../../form/keys";
 import { ValueEditor } from "../../form/ValueEditor";
 import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
@@ -34,8 +35,10 @@ function TextResponse({ draft, onChange, onSend, sending }: FinalComposerProps) 
     <form
       className="stack"
       noValidate
+      onKeyDown={sendsByKey}
       onSubmit={(event) => {
         event.preventDefault();
+        if (sending.isPending) return;
         const empty = draft.text.trim() === "";
         setProblem(empty);
         if (empty) focusFirstProblem(event.currentTarget);
@@ -53,10 +56,6 @@ function TextResponse({ draft, onChange, onSend, sending }: FinalComposerProps) 
           onChange={(event) => {
             setProblem(false);
             onChange({ text: event.target.value });
-          }}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
-              event.currentTarget.form?.requestSubmit();
           }}
         />
         {problem ? (
@@ -87,6 +86,7 @@ function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) 
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
+        if (sending.isPending) return;
         if (checked.passes(value, event.currentTarget)) onSend({ final: value as Json });
       }}
     >
@@ -110,7 +110,7 @@ function Send({ sending }: { sending: SendingState }) {
     <>
       <Sending state={sending} />
       <div className="buttons">
-        <button type="submit" className="button primary" disabled={sending.isPending}>
+        <button type="submit" className="button primary" aria-disabled={sending.isPending || undefined}>
           <Icon name="final" />
           {sending.isPending ? "Sending…" : "Send final response"}
         </button>

@@ -2,6 +2,7 @@ import { useId } from "react";
 import type { Cue, Json, JsonObject } from "../../api/client";
 import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
+import { sendsByKey } from "../../form/keys";
 import { ValueEditor } from "../../form/ValueEditor";
 import { Tree } from "../../json/Tree";
 import { useDraft } from "../../ui/draft";
@@ -38,6 +39,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   });
   const [type, message] = [useId(), useId()];
   const send = (form: Element) => {
+    if (answer.isPending) return;
     if (draft.mode === "error") {
       answer.mutate({ error: { type: draft.type, message: draft.message } });
       return;
@@ -56,6 +58,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
       <form
         className="stack"
         noValidate
+        onKeyDown={sendsByKey}
         onSubmit={(event) => {
           event.preventDefault();
           send(event.currentTarget);
@@ -103,7 +106,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
         )}
         <Sending state={answer} />
         <div className="buttons">
-          <button type="submit" className="button primary" disabled={answer.isPending}>
+          <button type="submit" className="button primary" aria-disabled={answer.isPending || undefined}>
             {draft.mode === "output" ? "Send output" : "Send error"}
           </button>
         </div>

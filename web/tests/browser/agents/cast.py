@@ -164,6 +164,11 @@ def sort(words: list[str]) -> list[str]:
     return sorted(words)
 
 
+def keep(anything: Any, name: str) -> dict[str, Any]:
+    """Keeps anything under a name."""
+    return {name: anything}
+
+
 def label(
     code: int | str,
     counts: dict[str, int],
@@ -235,7 +240,7 @@ CAST = [
         model=MODEL,
         description="Fills in long forms",
         instruction="Fill in everything.",
-        tools=[record, ship, move, sort, label],
+        tools=[record, ship, move, sort, keep, label],
     ),
     Agent(
         name="payer",
