@@ -20,6 +20,8 @@ export interface ValueEditorProps {
   label: string;
   /** Raw text is not JSON now: sending must be refused. */
   onRawProblem?(problem: string | null): void;
+  /** Whoever shows it says at their own buttons which fields are wrong. */
+  quiet?: boolean;
 }
 
 /** A value, as a form or as text: two views of the same. */
@@ -106,7 +108,7 @@ export function ValueEditor(props: ValueEditorProps) {
           />
         </Guard>
       )}
-      <Attention id={id} problems={problems} />
+      {!props.quiet && <Attention id={id} problems={problems} />}
     </fieldset>
   );
 }

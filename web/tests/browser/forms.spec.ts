@@ -75,7 +75,8 @@ test("what does not fit is refused at its field, before anything runs", async ({
   expect((await stage.events(sessionId(page))).some((event) => event.body.type === "tool_call")).toBe(false);
 
   // By the button it is said which fields they are, each of which can be gone to.
-  const attention = form.getByRole("alert");
+  const attention = decide(page).getByRole("alert");
+  await expect(attention).toBeInViewport();
   await expect(attention).toContainText(
     "8 fields need attention: text, real, colour, words, numbers and 3 more",
   );
@@ -91,7 +92,7 @@ test("a list that must be there is asked for, with the focus where it can be giv
   await start(page, "clerk", "Sort them");
   const form = await pick(page, "sort");
   await execute(page);
-  await expect(form.getByRole("alert")).toHaveText("1 field needs attention: words");
+  await expect(decide(page).getByRole("alert")).toHaveText("1 field needs attention: words");
   await expect(form.getByRole("button", { name: "Add an item to words" })).toBeFocused();
   await page.keyboard.press("Enter");
   await page.keyboard.type("heron");

@@ -1,5 +1,6 @@
 import { useId, useRef, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
+import { Attention } from "../../form/Attention";
 import { useChecked } from "../../form/checked";
 import { forgetHalves } from "../../form/halves";
 import { initialValue } from "../../form/initial";
@@ -162,6 +163,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
             problems={checked.problems}
             disabled={sending.isPending}
             onRawProblem={checked.onRawProblem}
+            quiet
           />
           <details>
             <summary>Say something beside the call</summary>
@@ -179,6 +181,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
       )}
       <Sending state={sending} />
       <div className="buttons">
+        {chosen && <Attention id={editor(chosen.name)} problems={checked.problems} />}
         <button
           type="submit"
           className="button primary"

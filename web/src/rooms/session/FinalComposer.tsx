@@ -1,5 +1,6 @@
-import { useId, useState } from "react";
+import { type ReactNode, useId, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
+import { Attention } from "../../form/Attention";
 import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { sendsByKey } from "../../form/keys";
@@ -99,17 +100,21 @@ function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) 
         problems={checked.problems}
         disabled={sending.isPending}
         onRawProblem={checked.onRawProblem}
+        quiet
       />
-      <Send sending={sending} />
+      <Send sending={sending}>
+        <Attention id={`final-${cue}`} problems={checked.problems} />
+      </Send>
     </form>
   );
 }
 
-function Send({ sending }: { sending: SendingState }) {
+function Send({ sending, children }: { sending: SendingState; children?: ReactNode }) {
   return (
     <>
       <Sending state={sending} />
       <div className="buttons">
+        {children}
         <button type="submit" className="button primary" aria-disabled={sending.isPending || undefined}>
           <Icon name="final" />
           {sending.isPending ? "Sending…" : "Send final response"}

@@ -1,5 +1,6 @@
 import { useId } from "react";
 import type { Cue, Json, JsonObject } from "../../api/client";
+import { Attention } from "../../form/Attention";
 import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { sendsByKey } from "../../form/keys";
@@ -91,6 +92,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
             problems={checked.problems}
             disabled={answer.isPending}
             onRawProblem={checked.onRawProblem}
+            quiet
           />
         ) : (
           <div className="stack tight">
@@ -106,6 +108,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
         )}
         <Sending state={answer} />
         <div className="buttons">
+          {draft.mode === "output" && <Attention id={`tool-${cue.id}`} problems={checked.problems} />}
           <button type="submit" className="button primary" aria-disabled={answer.isPending || undefined}>
             {draft.mode === "output" ? "Send output" : "Send error"}
           </button>
