@@ -53,18 +53,21 @@ export function Problems({ id, problems }: { id: string; problems: string[] | un
 function Small({
   label,
   about,
+  quiet,
   onClick,
   disabled,
 }: {
   label: string;
   about: string;
+  /** Few need it: it is out of sight until somebody is at the field. */
+  quiet: boolean;
   onClick(): void;
   disabled: boolean;
 }) {
   return (
     <button
       type="button"
-      className={`button plain small${label.startsWith("Use") ? " form-quiet" : ""}`}
+      className={`button plain small${quiet ? " form-quiet" : ""}`}
       aria-label={`${label}: ${about}`}
       onClick={onClick}
       disabled={disabled}
@@ -156,7 +159,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
   const parts = kind === "object" ? !required || inList : kind === "list" && inList;
   const absent = parts && value === undefined && !isRoot && !bare;
 
-  const actions: { label: string; to: Json | undefined }[] = [];
+  const actions: { label: string; to: Json | undefined; quiet?: boolean }[] = [];
   if (hasNull && value === undefined && !bare) actions.push({ label: "Set to null", to: null });
   if (hasNull && value !== undefined && value !== null && held && kind !== "choice")
     actions.push({ label: "Set to null", to: null });
@@ -164,7 +167,9 @@ export function FieldTemplate(props: FieldTemplateProps) {
   const asked = cleared || (required && value === undefined && !inList);
   if (asked && takesEmpty(kind, schema))
     actions.push(
-      kind === "list" ? { label: "Use an empty list", to: [] } : { label: "Use empty text", to: "" },
+      kind === "list"
+        ? { label: "Use an empty list", to: [], quiet: true }
+        : { label: "Use empty text", to: "", quiet: !cleared },
     );
   if (isNull && held) actions.push({ label: "Enter a value", to: empty });
   else if (isNull || misfit) actions.push({ label: "Clear", to: empty });
@@ -179,6 +184,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     <Small
       key={action.label}
       label={action.label}
+      quiet={action.quiet === true}
       about={label}
       onClick={change(action.to)}
       disabled={disabled}

@@ -120,6 +120,25 @@ test("Enter sends from a line, goes on from a tool's name, and is a new line onl
   expect(await calls()).toHaveLength(3);
 });
 
+test("an answer that is refused has the focus, and can be sent again", async ({ page }) => {
+  await start(page, "librarian", "Refuse it");
+  await fill(await pick(page, "search"), { query: "herons" });
+  await page.route("**/v1/cues/*/answer", (route) =>
+    route.fulfill({
+      status: 422,
+      contentType: "application/json",
+      body: JSON.stringify({ error: { code: "invalid", message: "the answer does not fit" } }),
+    }),
+  );
+  await field(decide(page), "query").press("Enter");
+  await expect(decide(page).getByRole("alert")).toBeVisible();
+  await expect(page.locator(":focus").getByRole("alert")).toBeVisible();
+  await page.unroute("**/v1/cues/*/answer");
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Control+Enter");
+  await expect(entry(page, "Tool output search")).toBeVisible();
+});
+
 test("removing calls that are ready leaves the focus among them", async ({ page }) => {
   await start(page, "calculator", "Two sums");
   for (const a of ["1", "2"]) {

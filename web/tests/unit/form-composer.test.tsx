@@ -6,7 +6,7 @@ import type { ToolDeclaration } from "../../src/ledger/event";
 import { CallComposer } from "../../src/rooms/session/CallComposer";
 import type { ModelDraft } from "../../src/rooms/session/ModelDecision";
 import { Sending, type SendingState } from "../../src/rooms/session/Sending";
-import { closeAll } from "./form-help";
+import { closeAll, enter } from "./form-help";
 
 let root: Root | undefined;
 afterEach(() => {
@@ -33,8 +33,13 @@ const EMPTY: ModelDraft = {
   text: "",
 };
 
-function Composer(props: { tools: ToolDeclaration[]; sent: JsonObject[]; sending?: SendingState }) {
-  const [draft, setDraft] = useState(EMPTY);
+function Composer(props: {
+  tools: ToolDeclaration[];
+  sent: JsonObject[];
+  sending?: SendingState;
+  draft?: Partial<ModelDraft>;
+}) {
+  const [draft, setDraft] = useState({ ...EMPTY, ...props.draft });
   return (
     <CallComposer
       cue="c"
@@ -71,6 +76,29 @@ test("what is being sent is not sent again, and its button keeps the focus", () 
   expect(button?.disabled).toBe(false);
   submit();
   expect(sent).toEqual([]);
+});
+
+test("a call in the line that is not right is opened at its place, and says what is wrong", async () => {
+  const sent: JsonObject[] = [];
+  const tool = {
+    name: "add",
+    parameters: { type: "object", properties: { a: { type: "integer" } }, required: ["a"] },
+  } as unknown as ToolDeclaration;
+  const prepared: ModelDraft["prepared"] = [
+    { tool: "add", args: {} },
+    { tool: "add", args: { a: 2 } },
+  ];
+  mount(<Composer tools={[tool]} sent={sent} draft={{ prepared }} />);
+  submit();
+  await new Promise((resolve) => requestAnimationFrame(() => resolve(null)));
+  expect(sent).toEqual([]);
+  expect(document.querySelector("[role=alert]")?.textContent).toBe("1 field needs attention: a");
+  const field = document.activeElement as HTMLInputElement;
+  expect(field.id).toBe("call-c-add.a");
+  enter(field, "1");
+  submit();
+  const calls = [1, 2].map((a) => ({ tool: "add", args: { a } }));
+  expect(sent).toEqual([{ calls }]);
 });
 
 test("a refusal has the focus, and only when it comes", () => {
