@@ -14,7 +14,8 @@ export function closing(events: readonly LedgerEvent[], cue: Cue): Closing | nul
     if (Date.parse(event.at) < since) break;
     // What failed after it was answered was answered all the same.
     if (answers(event, cue)) return "answered";
-    end = closes(event, cue) ?? end;
+    // A run that ends puts away what it asked for.
+    if (end !== "failed") end = closes(event, cue) ?? end;
   }
   return end;
 }

@@ -1,14 +1,23 @@
-import { useId } from "react";
+import { useId, useState } from "react";
 import { useTitle } from "../ui/title";
 
 /** The browser has no token any more, or that of another server: where to find it, and a place for it. */
 export function Locked() {
   useTitle("Locked");
   const field = useId();
-  // A form that asks for this very address with the token behind it: the server makes a cookie of that.
+  const [token, setToken] = useState("");
   return (
     <main className="start">
-      <form className="card stack" method="get" action={window.location.pathname}>
+      <form
+        className="card stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          // This very address with the token behind it: the server makes a cookie of that.
+          const address = new URL(window.location.href);
+          address.searchParams.set("token", token.trim());
+          window.location.assign(address);
+        }}
+      >
         <h1>Rehearsal is locked</h1>
         <p>
           This browser has no token for the server, or that of another one. <code>rehearse serve</code> prints
@@ -17,7 +26,15 @@ export function Locked() {
         </p>
         <div className="stack tight">
           <label htmlFor={field}>Token</label>
-          <input id={field} name="token" className="mono" required autoComplete="off" spellCheck={false} />
+          <input
+            id={field}
+            className="mono"
+            required
+            autoComplete="off"
+            spellCheck={false}
+            value={token}
+            onChange={(event) => setToken(event.target.value)}
+          />
         </div>
         <div className="buttons">
           <button type="submit" className="button primary">

@@ -28,6 +28,12 @@ describe("what became of a cue", () => {
     ["it was put away", cue("model"), [note("cue_dismissed", { cue: "q" })], "dismissed"],
     ["another one was put away", cue("model"), [note("cue_dismissed", { cue: "other" })], null],
     ["the run failed", cue("model"), [note("run_failed")], "failed"],
+    [
+      "the run failed, and put it away",
+      cue("model"),
+      [note("cue_dismissed", { cue: "q" }), note("run_failed")],
+      "failed",
+    ],
     ["the run failed afterwards", cue("model"), [replied("q"), note("run_failed")], "answered"],
     [
       "it was long ago",

@@ -8,7 +8,13 @@ import { SessionLine } from "./SessionLine";
 const PAUSE_MS = 200;
 
 /** What can be shown, as the address names it; the first unless it names another. */
-const KINDS = { "": "past", any: "any", active: "active", completed: "completed", cancelled: "cancelled" };
+const KINDS: { [status: string]: string } = {
+  "": "Past",
+  any: "All",
+  active: "Active",
+  completed: "Completed",
+  cancelled: "Cancelled",
+};
 
 /** Sessions that have ended, or others, with search and filter. What is sought stands in the address. */
 export function PastSessions() {
@@ -51,7 +57,7 @@ export function PastSessions() {
   return (
     <section className="card" aria-labelledby="past-heading">
       <header>
-        <h2 id="past-heading">{status === "" ? "Past sessions" : "Sessions"}</h2>
+        <h2 id="past-heading">{KINDS[status] ?? status} sessions</h2>
         <search className="row">
           <label htmlFor={search} className="visually-hidden">
             Search sessions
@@ -75,7 +81,7 @@ export function PastSessions() {
           >
             {Object.entries(KINDS).map(([value, word]) => (
               <option key={value} value={value}>
-                {word}
+                {word.toLowerCase()}
               </option>
             ))}
           </select>
