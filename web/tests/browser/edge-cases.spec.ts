@@ -76,7 +76,9 @@ test("a result of 10 MB is shortened on the page, whole on demand, and whole in 
   await fill(await pick(page, "big"), { megabytes: "10" });
   await execute(page);
   const output = entry(page, "Tool output big");
-  await expect(output.getByText("This is large, and only a part of it is here.")).toBeVisible({ timeout: 60_000 });
+  await expect(output.getByText("This is large, and only a part of it is here.")).toBeVisible({
+    timeout: 60_000,
+  });
   expect(await page.content().then((html) => html.length)).toBeLessThan(500_000);
 
   // The page stays usable: the next decision is there, and whole is whole.
