@@ -36,7 +36,7 @@ export function useNow(every: number): number {
 export function Since({ at }: { at: string }) {
   const now = useNow(1000);
   const ms = Math.max(0, now - Date.parse(at));
-  const words = ms < 1000 ? "under 1 s" : ms < 60_000 ? `${Math.floor(ms / 1000)} s` : duration(ms);
+  const words = ms < 60_000 ? `${Math.max(1, Math.floor(ms / 1000))} s` : duration(ms);
   return (
     <time dateTime={at} title={day.format(new Date(at))}>
       {words}
