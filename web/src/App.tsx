@@ -2,13 +2,17 @@ import { type ReactNode, useEffect, useRef } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { MOST_CUES, useConnection, useOpenCues } from "./api/queries";
 import { Home } from "./rooms/home/Home";
+import { Locked } from "./rooms/Locked";
 import { Runs } from "./rooms/runs/Runs";
 import { SessionRoom } from "./rooms/session/SessionRoom";
 import { Start } from "./rooms/start/Start";
 import { Boundary } from "./ui/Boundary";
 import { Icon } from "./ui/Icon";
+import { Nothing } from "./ui/Nothing";
 
 export function App() {
+  // What a person typed is kept in the browser, and the room comes back when they are let in.
+  if (useConnection() === "locked") return <Locked />;
   return (
     <div className="shell">
       <a className="skip button" href="#main">
@@ -30,10 +34,9 @@ export function App() {
               <Runs />
             </Route>
             <Route>
-              <h1>There is nothing here</h1>
-              <p>
+              <Nothing>
                 Nothing has this address. <Link href="/">Go to the beginning</Link>.
-              </p>
+              </Nothing>
             </Route>
           </Switch>
         </Room>

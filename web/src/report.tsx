@@ -1,15 +1,16 @@
 /** A report: one run in one file, which opens without a server and asks nothing of anybody. */
 
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { StrictMode } from "react";
-import { createRoot } from "react-dom/client";
-import { readReport } from "./rooms/runs/report/embedded";
-import { ReportApp } from "./rooms/runs/report/ReportApp";
+// Before everything else: a room's style sheet changes what these say, and the last one wins.
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/parts.css";
 import "./style/shell.css";
 import "./style/runs.css";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { readReport } from "./rooms/runs/report/embedded";
+import { ReportApp } from "./rooms/runs/report/ReportApp";
 
 const report = readReport(document.getElementById("rehearsal-report")?.textContent ?? "");
 const queries = new QueryClient({ defaultOptions: { queries: { networkMode: "always", retry: false } } });

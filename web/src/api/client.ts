@@ -1,6 +1,7 @@
 /** Calls of the server, and what comes back. */
 
 import { readJsonText, writeJson } from "../json/exact";
+import { hearTime } from "./clock";
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];
@@ -70,6 +71,7 @@ async function send(method: string, path: string, { body, key, signal }: CallOpt
   const sent = body === undefined ? {} : { body: writeJson(body) };
   try {
     const response = await fetch(path, { method, headers, ...sent, ...(signal ? { signal } : {}) });
+    hearTime(response.headers.get("Date"));
     return { response, text: await response.text() };
   } catch (error) {
     if (signal?.aborted) throw error;

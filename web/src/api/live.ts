@@ -6,7 +6,8 @@
  */
 
 export type Change = { session: string } | "everything";
-export type Connection = "connecting" | "open" | "lost";
+/** `locked`: the server is there, and does not let this browser in. */
+export type Connection = "connecting" | "open" | "lost" | "locked";
 
 type Told = { change: Change } | { connection: Connection } | { hello: true };
 
@@ -87,6 +88,12 @@ export class Live {
     this.tell({ connection: state });
   }
 
+  /** Somebody was refused: whoever reads the stream looks whether all are. */
+  lock(): void {
+    if (this.leads) this.lead("locked");
+    else this.stand("locked");
+  }
+
   /** Reads the stream until this tab goes, again whenever it breaks. */
   private async read(signal: AbortSignal): Promise<void> {
     this.leads = true;
@@ -95,6 +102,8 @@ export class Live {
     let pause = FIRST_PAUSE_MS;
     while (!signal.aborted) {
       const opened = await this.readOnce(signal);
+      if (signal.aborted) return;
+      if (!opened && (await isLocked(signal))) this.lead("locked");
       if (signal.aborted) return;
       pause = opened ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS);
       await new Promise((resolve) => setTimeout(resolve, pause));
@@ -109,7 +118,8 @@ export class Live {
       const end = () => {
         signal.removeEventListener("abort", end);
         source.close();
-        if (!signal.aborted) this.lead("lost");
+        // Whoever is locked out stays so until they are let in.
+        if (!signal.aborted && (opened || this.state !== "locked")) this.lead("lost");
         resolve(opened);
       };
       signal.addEventListener("abort", end);
@@ -125,6 +135,15 @@ export class Live {
       source.addEventListener("session", (event) => pass(JSON.parse(event.data) as { session: string }));
       source.addEventListener("everything", () => pass("everything"));
     });
+  }
+}
+
+/** A stream does not say why it did not open; a call does. */
+async function isLocked(signal: AbortSignal): Promise<boolean> {
+  try {
+    return (await fetch("/v1/cues?limit=1", { signal })).status === 401;
+  } catch {
+    return false;
   }
 }
 

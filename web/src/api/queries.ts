@@ -1,6 +1,13 @@
 /** What rooms read: cached, and read again when the server says that something changed. */
 
-import { type Query, QueryClient, type QueryFilters, queryOptions, useQuery } from "@tanstack/react-query";
+import {
+  type Query,
+  QueryCache,
+  QueryClient,
+  type QueryFilters,
+  queryOptions,
+  useQuery,
+} from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { type Agent, type Cue, get, Problem, type Session, type Sessions, Unreachable } from "./client";
 import { type Change, type Connection, live } from "./live";
@@ -9,6 +16,11 @@ import { type Change, type Connection, live } from "./live";
 const AGAIN_AFTER_MS = 5_000;
 
 export const queries = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error) => {
+      if (error instanceof Problem && error.status === 401) live.lock();
+    },
+  }),
   defaultOptions: {
     queries: {
       staleTime: 5_000,
@@ -134,10 +146,23 @@ export const useSessions = (filter: SessionFilter) => {
   params.set("page_size", String(filter.pageSize ?? 25));
   return useQuery({
     queryKey: ["sessions", params.toString()],
-    queryFn: ({ signal }) => get<Sessions>(`/v1/sessions?${params}`, signal),
+    queryFn: ({ signal }) => readSessions(params, signal),
     placeholderData: (before) => before,
   });
 };
+
+/** A server that does not know `ended` says so; then what is active is left out here. */
+async function readSessions(params: URLSearchParams, signal: AbortSignal): Promise<Sessions> {
+  try {
+    return await get<Sessions>(`/v1/sessions?${params}`, signal);
+  } catch (error) {
+    if (!(error instanceof Problem) || error.status >= 500 || params.get("status") !== "ended") throw error;
+    const all = new URLSearchParams(params);
+    all.delete("status");
+    const read = await get<Sessions>(`/v1/sessions?${all}`, signal);
+    return { ...read, sessions: read.sessions.filter((session) => session.status !== "active") };
+  }
+}
 
 /** Agents that hosts can run. Hosts come and go without a word, so they are asked for now and then. */
 export const useAgents = () =>

@@ -2,7 +2,7 @@ import type { FieldProps, RJSFSchema } from "@rjsf/utils";
 import { useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { isBig } from "../json/exact";
-import { contextOf, idOf, inside, isHeld } from "./context";
+import { contextOf, idOf, inside, isHeld, nameOf } from "./context";
 import { start, startItem } from "./initial";
 import { has, isNumber, isObject, put, same, setAt } from "./paths";
 import { MARK } from "./prepare";
@@ -68,7 +68,6 @@ export function ChoiceField(props: FieldProps) {
     required = false,
     disabled,
     errorSchema,
-    name,
   } = props;
   const { engine } = contextOf(registry);
   const options = (props.options ?? []) as JsonObject[];
@@ -106,7 +105,7 @@ export function ChoiceField(props: FieldProps) {
     if (!same(to, value)) onChange(to, path);
   };
   const option = options[selected];
-  const label = schema.title ?? (name || "the value");
+  const label = nameOf(path, schema);
   const nothing =
     held && (schema as JsonObject)[MARK.nullable] === true ? "Null" : required ? "Choose…" : "Not set";
   const problems = errorSchema?.__errors;
@@ -136,7 +135,7 @@ export function ChoiceField(props: FieldProps) {
           {...props}
           onChange={edit}
           required={required}
-          schema={{ ...option, title: label } as RJSFSchema}
+          schema={{ ...option, title: schema.title } as RJSFSchema}
           uiSchema={inside(props.uiSchema, held)}
         />
       )}

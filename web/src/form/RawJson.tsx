@@ -10,6 +10,10 @@ export interface RawJsonProps {
   value: Json | undefined;
   onChange(value: Json | undefined): void;
   onProblem(problem: string | null): void;
+  /** What was half typed here when the page was left. */
+  half?: HalfTyped | undefined;
+  /** Told of text that is not JSON yet, for whoever keeps it; and when there is none any more. */
+  onHalf?: ((half: HalfTyped | null) => void) | undefined;
   label?: string;
   describedBy?: string | undefined;
   invalid?: boolean;
@@ -22,9 +26,12 @@ export interface RawJsonProps {
 }
 
 /** What was typed, and the value that stood there then. */
-interface Typed {
+export interface HalfTyped {
   text: string;
   for?: Json | undefined;
+}
+
+interface Typed extends HalfTyped {
   /** Nothing was left; what is made of that comes with the next value. */
   open?: boolean;
 }
@@ -40,7 +47,7 @@ export const isHalfTyped = (id: string): boolean => hasDraft(draftOf(id));
  */
 export function RawJson(props: RawJsonProps) {
   const { id, value, onChange, onProblem, describedBy, disabled = false, keeps = false } = props;
-  const [typed, setTyped] = useState<Typed | null>(null);
+  const [typed, setTyped] = useState<Typed | null>(props.half ?? null);
   const [kept, keep] = useDraft<Typed | null>(draftOf(id), null);
   const half = keeps ? kept : null;
   // Others may put something in the place of nothing; until somebody leaves, nothing is what was typed.
@@ -62,6 +69,18 @@ export function RawJson(props: RawJsonProps) {
       if (problem !== null) say(null);
     };
   }, [problem, id]);
+  const hear = useRef(props.onHalf);
+  hear.current = props.onHalf;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the id is in what is told
+  useEffect(() => {
+    hear.current?.(problem === null ? null : { text: shown, for: value });
+  }, [problem, shown, value, id]);
+  // It goes with its field, and comes to where its field moves to.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the id is in what is told
+  useEffect(() => {
+    const say = hear.current;
+    return () => say?.(null);
+  }, [id]);
   const type = (text: string) => {
     const next = readJson(text);
     const valid = "value" in next;

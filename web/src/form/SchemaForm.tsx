@@ -12,6 +12,7 @@ import { isBig } from "../json/exact";
 import { ChoiceField } from "./ChoiceField";
 import type { FormContext } from "./context";
 import { AnyField, BooleanField, NumberField, TextField } from "./controls";
+import { useHalves } from "./halves";
 import { startItem } from "./initial";
 import { ArrayFieldItemTemplate, ArrayFieldTemplate } from "./lists";
 import { ArrayField, CyclicField, ObjectField } from "./parts";
@@ -114,6 +115,7 @@ export function SchemaForm({
   const latest = useRef({ value, onChange, onRawProblem });
   latest.current = { value, onChange, onRawProblem };
   const raw = useRef(new Map<string, string>());
+  const { halfTyped, onHalfTyped } = useHalves(id);
   const registry = useMemo(
     () =>
       registryOf(engine, {
@@ -125,8 +127,10 @@ export function SchemaForm({
           const [first] = raw.current.values();
           latest.current.onRawProblem?.(first ?? null);
         },
+        halfTyped,
+        onHalfTyped,
       }),
-    [engine, id],
+    [engine, id, halfTyped, onHalfTyped],
   );
   const change = useCallback<FieldProps["onChange"]>((to, path) => {
     const changed = setAt(latest.current.value, path, to as Json | undefined);

@@ -1,6 +1,8 @@
 import { useState } from "react";
 import type { Json, JsonObject } from "../api/client";
+import { Attention } from "./Attention";
 import { Guard } from "./Guard";
+import { editorKeys } from "./keys";
 import { fromPointer } from "./paths";
 import { MARK } from "./prepare";
 import { isHalfTyped, RawJson } from "./RawJson";
@@ -18,6 +20,8 @@ export interface ValueEditorProps {
   label: string;
   /** Raw text is not JSON now: sending must be refused. */
   onRawProblem?(problem: string | null): void;
+  /** Whoever shows it says at their own buttons which fields are wrong. */
+  quiet?: boolean;
 }
 
 /** A value, as a form or as text: two views of the same. */
@@ -49,7 +53,7 @@ export function ValueEditor(props: ValueEditorProps) {
     </button>
   );
   return (
-    <fieldset className="form-editor" aria-labelledby={`${id}-title`}>
+    <fieldset className="form-editor" aria-labelledby={`${id}-title`} onKeyDown={editorKeys}>
       <div className="form-head">
         <span id={`${id}-title`} className="form-title">
           {label}
@@ -104,6 +108,7 @@ export function ValueEditor(props: ValueEditorProps) {
           />
         </Guard>
       )}
+      {!props.quiet && <Attention id={id} problems={problems} />}
     </fieldset>
   );
 }

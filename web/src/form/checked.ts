@@ -11,6 +11,8 @@ export interface Checked {
   passes(value: Json | undefined, form: Element | null): boolean;
   /** Looks again at what was found wrong. */
   edited(value: Json | undefined): void;
+  /** Shows what was found wrong with what is put into the form. */
+  shows(problems: FieldProblem[], form: Element | null): void;
   /** Forgets what was found, for another form. */
   reset(): void;
 }
@@ -33,6 +35,10 @@ export function useChecked(schema: JsonObject): Checked {
     },
     edited: (value) => {
       if (problems.length > 0) setProblems(validate(schema, value));
+    },
+    shows: (found, form) => {
+      setProblems(found);
+      focusFirstProblem(form);
     },
     reset: () => {
       setProblems([]);

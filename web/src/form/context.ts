@@ -3,6 +3,7 @@
 import type { Registry, UiSchema } from "@rjsf/utils";
 import type { Json, JsonObject } from "../api/client";
 import type { Path } from "./paths";
+import type { HalfTyped } from "./RawJson";
 import type { Engine } from "./validator";
 import { brief, limits, looksRight } from "./words";
 
@@ -12,6 +13,9 @@ export interface FormContext {
   prefix: string;
   /** Text in a JSON field is not JSON (yet): nothing can be sent. */
   onRawProblem(id: string, problem: string | null): void;
+  /** What was half typed into a JSON field when the form was left. */
+  halfTyped(id: string): HalfTyped | undefined;
+  onHalfTyped(id: string, half: HalfTyped | null): void;
 }
 
 export const contextOf = (registry: Registry): FormContext => registry.formContext as FormContext;
@@ -20,8 +24,9 @@ export const contextOf = (registry: Registry): FormContext => registry.formConte
 const inId = (token: string | number): string =>
   String(token).replace(/[^A-Za-z0-9_-]/g, (character) => `%${character.charCodeAt(0).toString(16)};`);
 
-export const idOf = (registry: Registry, path: Path): string =>
-  [contextOf(registry).prefix, ...path.map(inId)].join(".");
+export const idAt = (prefix: string, path: Path): string => [prefix, ...path.map(inId)].join(".");
+
+export const idOf = (registry: Registry, path: Path): string => idAt(contextOf(registry).prefix, path);
 
 /** The name of the field stands above already, and it cannot be absent. */
 export const HELD = { "ui:options": { bare: true, held: true } };
@@ -39,6 +44,25 @@ export function inside(uiSchema: UiSchema | undefined, held: boolean): UiSchema 
 /** Items of lists and fields that somebody named: emptied, they are still there. */
 export const isHeld = (path: Path, uiSchema: UiSchema | undefined): boolean =>
   typeof path.at(-1) === "number" || uiSchema?.["ui:options"]?.held === true;
+
+/** What a field is called: a property by its key, because that is what will be sent; an item by its place. */
+export function nameOf(path: Path, schema: { title?: unknown }): string {
+  const last = path.at(-1);
+  const title = typeof schema.title === "string" && schema.title !== "" ? schema.title : undefined;
+  return typeof last === "number" ? `${title ?? "Item"} ${last + 1}` : last || title || "Value";
+}
+
+const letters = (text: string): string => text.toLowerCase().replace(/[\s_-]/g, "");
+
+/**
+ * The title of a property, such as the class that it is of, where it says more than its key: frameworks make titles of
+ * names, such as "Max Results" of `max_results`.
+ */
+export function titleBeside(path: Path, schema: { title?: unknown }): string {
+  const last = path.at(-1);
+  if (typeof last !== "string" || typeof schema.title !== "string") return "";
+  return letters(schema.title) === letters(last) ? "" : schema.title;
+}
 
 export const isChoice = (schema: JsonObject): boolean =>
   Array.isArray(schema.anyOf) || Array.isArray(schema.oneOf);

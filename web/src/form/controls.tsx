@@ -4,7 +4,8 @@ import type { FieldProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { whole } from "../json/exact";
-import { aria, contextOf, describedBy, idOf, isHeld } from "./context";
+import { Icon } from "../ui/Icon";
+import { aria, contextOf, describedBy, idOf, isHeld, nameOf } from "./context";
 import { isNumber, own, same } from "./paths";
 import { MARK } from "./prepare";
 import { RawJson } from "./RawJson";
@@ -60,23 +61,40 @@ const ghost = (schema: JsonObject): string | undefined =>
   "default" in schema && schema.default !== null ? brief(schema.default) : undefined;
 
 export function TextField(props: FieldProps) {
+  if (Array.isArray(props.schema.enum)) return <SelectField {...props} />;
+  return <TextControl {...props} />;
+}
+
+const isLong = ({ format, maxLength }: JsonObject): boolean =>
+  format === "textarea" || format === "markdown" || (typeof maxLength === "number" && maxLength > LONG);
+
+/** One line, in which Enter sends; several for whoever asks for them, because a line would drop its line breaks. */
+function TextControl(props: FieldProps) {
   const { id, schema, value, change, disabled, held, attributes } = control(props);
-  if (Array.isArray(schema.enum)) return <SelectField {...props} />;
   const shown = typeof value === "string" ? value : "";
   const type = (text: string) => change(text === "" && !held ? undefined : text);
-  const format = String(schema.format ?? "");
-  const line = own(ONE_LINE, format);
-  // A date that no calendar has cannot be shown by a calendar, and must not look like nothing.
-  const odd = line?.type === "date" && looksRight(schema, shown) === false;
-  if (line && !shown.includes("\n")) {
+  const long = isLong(schema);
+  const broken = /[\r\n]/.test(shown);
+  // It stays as it is when its last line break goes: another control in its place would lose the focus.
+  const [several, setSeveral] = useState(broken);
+  if (broken && !several) setSeveral(true);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const caret = useRef<number | null>(null);
+  useEffect(() => {
+    if (caret.current === null || !area.current) return;
+    area.current.focus();
+    area.current.setSelectionRange(caret.current, caret.current);
+    caret.current = null;
+  });
+  if (long || several || broken) {
     return (
-      <input
+      <textarea
         id={id}
-        type={odd ? "text" : (line.type ?? "text")}
-        inputMode={line.mode}
-        placeholder={ghost(schema) ?? line.example}
+        ref={area}
+        className="form-text"
+        rows={long ? 4 : 2}
+        placeholder={ghost(schema)}
         autoComplete="off"
-        spellCheck={false}
         disabled={disabled}
         value={shown}
         onChange={(event) => type(event.target.value)}
@@ -84,20 +102,63 @@ export function TextField(props: FieldProps) {
       />
     );
   }
-  const most = schema.maxLength;
-  const long = format === "textarea" || format === "markdown" || (typeof most === "number" && most > LONG);
-  return (
-    <textarea
+  /** Goes on in several lines, with more in the place of what is selected. */
+  const goOn = (input: HTMLInputElement, more: string) => {
+    const from = input.selectionStart ?? shown.length;
+    const to = input.selectionEnd ?? shown.length;
+    caret.current = from + more.length;
+    setSeveral(true);
+    if (more !== "") type(shown.slice(0, from) + more + shown.slice(to));
+  };
+  const line = own(ONE_LINE, String(schema.format ?? ""));
+  // A date that no calendar has cannot be shown by a calendar, and must not look like nothing.
+  const odd = line?.type === "date" && looksRight(schema, shown) === false;
+  const input = (
+    <input
       id={id}
-      className="form-text"
-      rows={long ? 4 : 1}
-      placeholder={ghost(schema)}
+      type={odd ? "text" : (line?.type ?? "text")}
+      inputMode={line?.mode}
+      placeholder={ghost(schema) ?? line?.example}
       autoComplete="off"
+      spellCheck={line ? false : undefined}
       disabled={disabled}
       value={shown}
       onChange={(event) => type(event.target.value)}
+      onPaste={(event) => {
+        const pasted = event.clipboardData.getData("text").replace(/\r\n?/g, "\n");
+        if (!pasted.includes("\n") || line?.type) return;
+        event.preventDefault();
+        goOn(event.currentTarget, pasted);
+      }}
+      onKeyDown={(event) => {
+        if (line || event.key !== "Enter" || !event.shiftKey || event.nativeEvent.isComposing) return;
+        event.preventDefault();
+        goOn(event.currentTarget, "\n");
+      }}
       {...attributes}
     />
+  );
+  if (line) return input;
+  return (
+    <div className="form-line">
+      {input}
+      <button
+        type="button"
+        className="button plain small"
+        // The keyboard has Shift+Enter for it, and one stop less.
+        tabIndex={-1}
+        disabled={disabled}
+        title="Several lines (Shift+Enter)"
+        aria-label={`Several lines: ${nameOf(props.fieldPathId.path, schema)}`}
+        onClick={(event) => {
+          const input = event.currentTarget.previousElementSibling as HTMLInputElement;
+          input.setSelectionRange(shown.length, shown.length);
+          goOn(input, "");
+        }}
+      >
+        <Icon name="state" />
+      </button>
+    </div>
   );
 }
 
@@ -202,13 +263,15 @@ export function SelectField(props: FieldProps) {
 /** Anything goes, so it is written as JSON. */
 export function AnyField(props: FieldProps) {
   const { id, schema, value, change, required, disabled } = control(props);
-  const { onRawProblem } = contextOf(props.registry);
+  const { onRawProblem, halfTyped, onHalfTyped } = contextOf(props.registry);
   return (
     <RawJson
       id={id}
       value={value}
       onChange={change}
       onProblem={(problem) => onRawProblem(id, problem)}
+      half={halfTyped(id)}
+      onHalf={(half) => onHalfTyped(id, half)}
       describedBy={describedBy(id, schema, value, props.rawErrors)}
       invalid={(props.rawErrors?.length ?? 0) > 0}
       required={required}

@@ -1,14 +1,14 @@
 /** Fields that the schema does not name: each has a name that somebody gave it. */
 
-import type { ErrorSchema, FieldPathId, FieldProps, RJSFSchema } from "@rjsf/utils";
+import type { ErrorSchema, FieldPathId, FieldProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
+import { CONTROLS } from "../ui/focus";
 import { Icon } from "../ui/Icon";
 import { contextOf, HELD, idOf } from "./context";
 import { startItem } from "./initial";
 import { has, put } from "./paths";
 import { SchemaField } from "./rjsf";
-import { CONTROLS } from "./templates";
 
 export function place(props: FieldProps, token: string | number): FieldPathId {
   const path = [...(props.childFieldPathId ?? props.fieldPathId).path, token];
@@ -95,7 +95,7 @@ export function Entry(props: FieldProps & { onRename(from: string, to: string): 
         name={name}
         uiSchema={HELD}
         required
-        schema={{ ...(props.schema as JsonObject), title: name } as RJSFSchema}
+        schema={props.schema}
         formData={value[name]}
         errorSchema={errorSchema ? (errorSchema as Record<string, ErrorSchema>)[name] : undefined}
         fieldPathId={at}
@@ -132,6 +132,7 @@ export function NewEntry(props: FieldProps & { named: Set<string> }) {
         id={id}
         value={name}
         placeholder="Name"
+        data-remedy=""
         disabled={disabled}
         autoComplete="off"
         spellCheck={false}

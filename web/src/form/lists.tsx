@@ -2,12 +2,13 @@
 
 import type { ArrayFieldItemTemplateProps, ArrayFieldTemplateProps } from "@rjsf/utils";
 import { useEffect, useRef } from "react";
+import { CONTROLS } from "../ui/focus";
 import { Icon } from "../ui/Icon";
-import { CONTROLS } from "./templates";
+import { nameOf } from "./context";
 
 type ListProps = Pick<
   ArrayFieldTemplateProps,
-  "items" | "canAdd" | "onAddClick" | "title" | "disabled" | "readonly" | "schema"
+  "items" | "canAdd" | "onAddClick" | "fieldPathId" | "disabled" | "readonly" | "schema"
 >;
 type ItemProps = Pick<
   ArrayFieldItemTemplateProps,
@@ -15,7 +16,7 @@ type ItemProps = Pick<
 >;
 
 export function ArrayFieldTemplate(props: ListProps) {
-  const { items, canAdd, onAddClick, title, disabled, readonly, schema } = props;
+  const { items, canAdd, onAddClick, fieldPathId, disabled, readonly, schema } = props;
   const list = useRef<HTMLDivElement>(null);
   const added = useRef(false);
   useEffect(() => {
@@ -31,6 +32,7 @@ export function ArrayFieldTemplate(props: ListProps) {
         <button
           type="button"
           className="button small form-add"
+          data-remedy=""
           disabled={disabled || readonly}
           onClick={(event) => {
             added.current = true;
@@ -39,7 +41,7 @@ export function ArrayFieldTemplate(props: ListProps) {
         >
           <Icon name="plus" />
           Add {items.length === 0 ? "an item" : "another"}
-          <span className="visually-hidden"> to {title || "the list"}</span>
+          <span className="visually-hidden"> to {nameOf(fieldPathId.path, schema)}</span>
         </button>
       )}
       {!canAdd && schema.maxItems === items.length && <p className="form-hint">The list is full.</p>}

@@ -60,7 +60,6 @@ function plain(schema: JsonObject): JsonObject {
   }
   flagsToLimits(result);
   order(result);
-  ownTitles(result);
   return result;
 }
 
@@ -122,26 +121,6 @@ function order(schema: JsonObject): void {
   for (const name of names) put(ordered, name, properties[name]);
   schema.properties = ordered;
 }
-
-/** Frameworks make titles of names, such as "Max Results" of `max_results`; those who play an agent know the names. */
-function ownTitles(schema: JsonObject): void {
-  const { properties } = schema;
-  if (!isObject(properties)) return;
-  const named: JsonObject = {};
-  for (const [name, property] of Object.entries(properties)) {
-    if (
-      isObject(property) &&
-      typeof property.title === "string" &&
-      letters(property.title) === letters(name)
-    ) {
-      const { title: _, ...rest } = property;
-      put(named, name, rest);
-    } else put(named, name, property);
-  }
-  schema.properties = named;
-}
-
-const letters = (text: string): string => text.toLowerCase().replace(/[\s_-]/g, "");
 
 /** OpenAPI's `nullable: true`, in JSON Schema's words. */
 function nullable(schema: JsonObject): JsonObject {

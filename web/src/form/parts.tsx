@@ -11,7 +11,7 @@ import {
 import { useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
-import { contextOf } from "./context";
+import { contextOf, nameOf } from "./context";
 import { Entry, NewEntry, place, shared } from "./entries";
 import { start, startItem } from "./initial";
 import { ArrayFieldItemTemplate, ArrayFieldTemplate } from "./lists";
@@ -59,7 +59,7 @@ export function ObjectField(props: FieldProps) {
   return (
     <div className="form-parts">
       {elsewhere.length > 0 && (
-        <ul className="form-problem">
+        <ul className="form-problem" tabIndex={-1} data-problem="">
           {elsewhere.map(([name, inside]) => (
             <li key={name}>
               {name} {(inside as ErrorSchema).__errors?.join(", ") ?? "is not valid"}
@@ -108,7 +108,7 @@ export function ArrayField(props: FieldProps) {
 }
 
 function TupleField(props: FieldProps) {
-  const { schema, formData, errorSchema, name, disabled, onChange, registry } = props;
+  const { schema, formData, errorSchema, disabled, onChange, registry } = props;
   const value: Json[] = Array.isArray(formData) ? formData : [];
   const places = schema.items as RJSFSchema[];
   const { additionalItems: more } = schema as JsonObject;
@@ -157,7 +157,7 @@ function TupleField(props: FieldProps) {
       items={items}
       canAdd={isObject(more) && count < Number(schema.maxItems ?? Number.POSITIVE_INFINITY)}
       onAddClick={add}
-      title={schema.title ?? name}
+      fieldPathId={props.fieldPathId}
       disabled={disabled}
       schema={isObject(more) ? schema : {}}
     />
@@ -168,11 +168,10 @@ function TupleField(props: FieldProps) {
 export function CyclicField(props: FieldProps) {
   const [open, setOpen] = useState(false);
   const { element, afterwards } = useFocusInside<HTMLDivElement>();
-  const { registry, formData, onChange, fieldPathId, name, disabled } = props;
+  const { registry, formData, onChange, fieldPathId, disabled } = props;
   const schema = { ...props.schema } as RJSFSchema & { [RJSF_REF_CYCLE_KEY]?: boolean };
   delete schema[RJSF_REF_CYCLE_KEY];
   if (open || formData !== undefined) return <SchemaField {...props} schema={schema} />;
-  const label = schema.title ?? name;
   return (
     <div ref={element} className="form-field">
       <button
@@ -186,7 +185,7 @@ export function CyclicField(props: FieldProps) {
         })}
       >
         <Icon name="plus" />
-        Add {label}
+        Add {nameOf(fieldPathId.path, schema)}
       </button>
     </div>
   );

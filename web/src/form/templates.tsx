@@ -3,15 +3,13 @@
 import type { FieldTemplateProps } from "@rjsf/utils";
 import { useEffect, useRef, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
+import { CONTROLS } from "../ui/focus";
 import { Icon } from "../ui/Icon";
-import { contextOf, hintOf, idOf, isChoice, isHeld } from "./context";
+import { contextOf, hintOf, idOf, isChoice, isHeld, nameOf, titleBeside } from "./context";
 import { start, startItem } from "./initial";
 import { isNumber, isObject, same } from "./paths";
 import { MARK } from "./prepare";
 import { brief } from "./words";
-
-export const CONTROLS =
-  "input:not(:disabled), textarea:not(:disabled), select:not(:disabled), button:not(:disabled)";
 
 /** Runs an action after which the focus goes to the first control inside: the button that was pressed may be gone. */
 export function useFocusInside<E extends HTMLElement>() {
@@ -55,18 +53,21 @@ export function Problems({ id, problems }: { id: string; problems: string[] | un
 function Small({
   label,
   about,
+  quiet,
   onClick,
   disabled,
 }: {
   label: string;
   about: string;
+  /** Few need it: it is out of sight until somebody is at the field. */
+  quiet: boolean;
   onClick(): void;
   disabled: boolean;
 }) {
   return (
     <button
       type="button"
-      className="button plain small"
+      className={`button plain small${quiet ? " form-quiet" : ""}`}
       aria-label={`${label}: ${about}`}
       onClick={onClick}
       disabled={disabled}
@@ -98,6 +99,12 @@ function shows(kind: Kind, schema: JsonObject, value: Json): boolean {
   return true;
 }
 
+/** Whether an empty text or an empty list fits. Where a format is asked for, it never does. */
+function takesEmpty(kind: Kind, schema: JsonObject): boolean {
+  if (kind === "list") return !(Number(schema.minItems) > 0) && !Array.isArray(schema.items);
+  return kind === "control" && schema.type === "string" && !schema.format && !(Number(schema.minLength) > 0);
+}
+
 /** What a control alone does not show. */
 function stateOf(kind: Kind, value: Json | undefined): string {
   if (kind === "check" && value === undefined) return "not set";
@@ -123,13 +130,13 @@ export function FieldTemplate(props: FieldTemplateProps) {
   const base = idOf(registry, path);
   // A choice holds a field at the same place, which has the plain id.
   const id = kind === "choice" ? `${base}-choice` : base;
-  const last = path.at(-1);
   const isRoot = path.length === 0;
-  const inList = typeof last === "number";
+  const inList = typeof path.at(-1) === "number";
   const bare = uiSchema?.["ui:options"]?.bare === true;
   const disabled = props.disabled === true || props.readonly === true;
   const { drawn } = contextOf(registry).engine;
-  const label = inList ? `${schema.title ?? "Item"} ${last + 1}` : props.label || "Value";
+  const label = nameOf(path, schema);
+  const title = bare ? "" : titleBeside(path, schema);
   const { element, afterwards } = useFocusInside<HTMLDivElement>();
   const change = (to: Json | undefined) => afterwards(() => onChange(to, path));
   const held = isHeld(path, uiSchema);
@@ -152,11 +159,18 @@ export function FieldTemplate(props: FieldTemplateProps) {
   const parts = kind === "object" ? !required || inList : kind === "list" && inList;
   const absent = parts && value === undefined && !isRoot && !bare;
 
-  const actions: { label: string; to: Json | undefined }[] = [];
+  const actions: { label: string; to: Json | undefined; quiet?: boolean }[] = [];
   if (hasNull && value === undefined && !bare) actions.push({ label: "Set to null", to: null });
   if (hasNull && value !== undefined && value !== null && held && kind !== "choice")
     actions.push({ label: "Set to null", to: null });
-  if (kind === "control" && cleared) actions.push({ label: "Send empty text", to: "" });
+  // Of what must be there, nothing is often what is meant.
+  const asked = cleared || (required && value === undefined && !inList);
+  if (asked && takesEmpty(kind, schema))
+    actions.push(
+      kind === "list"
+        ? { label: "Use an empty list", to: [], quiet: true }
+        : { label: "Use empty text", to: "", quiet: !cleared },
+    );
   if (isNull && held) actions.push({ label: "Enter a value", to: empty });
   else if (isNull || misfit) actions.push({ label: "Clear", to: empty });
   else if (!inList && !bare && !isRoot) {
@@ -170,6 +184,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     <Small
       key={action.label}
       label={action.label}
+      quiet={action.quiet === true}
       about={label}
       onClick={change(action.to)}
       disabled={disabled}
@@ -185,6 +200,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     <button
       type="button"
       className="button small"
+      data-remedy=""
       onClick={change(kind === "list" ? [] : (start(schema, drawn, true) ?? {}))}
       disabled={disabled}
     >
@@ -218,10 +234,22 @@ export function FieldTemplate(props: FieldTemplateProps) {
       {buttons}
     </span>
   );
+  const wrong = rawErrors !== undefined && rawErrors.length > 0;
+  // Without a control that could say so, the field itself is what is wrong, and takes the focus.
+  // (A choice leaves that to what was chosen, and a choice inside it is at the same place.)
+  const own = wrong && (kind !== "choice" || isNull);
+  const group = {
+    id: kind === "choice" && bare ? undefined : `${id}-group`,
+    tabIndex: -1,
+    "aria-describedby": own ? `${id}-problem` : undefined,
+    "data-group": "",
+    "data-problem": own ? "" : undefined,
+  };
   const word = (
     <>
       {label}
       {required && !inList && <Required />}
+      {title !== "" && <span className="form-state form-class"> {title}</span>}
       {props.schema.deprecated === true && <span className="form-state"> deprecated</span>}
     </>
   );
@@ -229,7 +257,8 @@ export function FieldTemplate(props: FieldTemplateProps) {
   if (kind === "object" || kind === "list" || kind === "choice") {
     if ((isRoot && kind === "object") || bare) {
       return (
-        <div ref={element} className="form-group bare">
+        // biome-ignore lint/a11y/useSemanticElements: a fieldset would be a step in
+        <div ref={element} role="group" className="form-group bare" {...group}>
           {bare && notes}
           {problems}
           <div className="form-inside">{inside}</div>
@@ -239,7 +268,7 @@ export function FieldTemplate(props: FieldTemplateProps) {
     }
     return (
       <div ref={element} className="form-group">
-        <fieldset id={`${id}-group`} aria-describedby={rawErrors?.length ? `${id}-problem` : undefined}>
+        <fieldset {...group}>
           <legend>{word}</legend>
           {notes}
           {problems}
@@ -250,7 +279,11 @@ export function FieldTemplate(props: FieldTemplateProps) {
     );
   }
   return (
-    <div ref={element} className={`form-field ${kind}${bare ? " bare" : ""}`}>
+    <div
+      ref={element}
+      className={`form-field${kind === "check" ? " form-check" : ""}${bare ? " bare" : ""}`}
+      {...((isNull || misfit) && group)}
+    >
       <div className="form-label">
         {isNull || misfit ? (
           <span className="form-name">{word}</span>

@@ -1,18 +1,30 @@
-import { useDeferredValue, useId, useMemo, useState } from "react";
+import { useDeferredValue, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { Json } from "../api/client";
 import { Copy } from "../ui/Copy";
 import { Icon } from "../ui/Icon";
 import { isBig, isBranch } from "./exact";
-import { find } from "./find";
-import { Node, type NodeState } from "./Node";
-import { pretty } from "./show";
+import { type Found, find } from "./find";
+import { FIRST_ENTRIES, Node, type NodeState } from "./Node";
+import { depthFor, pretty } from "./show";
 import "../style/json.css";
 
 /** Below this many characters a value is small enough to do without tools around it. */
 const SMALL = 200;
+/** About so many lines are unfolded before somebody asks for more. */
+const FIRST_LINES = 20;
+
+interface TreeProps {
+  value: Json;
+  label: string;
+  depth?: number;
+  /** Whether there is a button that copies it; not where one stands beside it. */
+  copies?: boolean;
+  /** Reads it whole, where the server has cut it: what is copied is never a part. */
+  whole?: (() => Promise<Json>) | undefined;
+}
 
 /** A JSON value as a tree that folds, copies and searches. Only what is unfolded is on the page. */
-export function Tree({ value, label, depth = 3 }: { value: Json; label: string; depth?: number }) {
+export function Tree({ value, label, depth = 3, copies = true, whole }: TreeProps) {
   const [folds, setFolds] = useState<ReadonlyMap<string, boolean>>(new Map());
   const [search, setSearch] = useState("");
   const sought = useDeferredValue(search.trim());
@@ -20,6 +32,9 @@ export function Tree({ value, label, depth = 3 }: { value: Json; label: string; 
   const [all, setAll] = useState<boolean | null>(null);
   const field = useId();
   const small = useMemo(() => isSmall(value), [value]);
+  const first = useMemo(() => depthFor(value, depth, FIRST_LINES, FIRST_ENTRIES), [value, depth]);
+  const matches = useMatches(found);
+  const { current } = matches;
 
   // The same as long as nothing of it changes, so that what is on the page need not be drawn again.
   const state: NodeState = useMemo(
@@ -28,12 +43,14 @@ export function Tree({ value, label, depth = 3 }: { value: Json; label: string; 
         const chosen = folds.get(path);
         if (chosen !== undefined) return chosen;
         if (found?.open.has(path)) return true;
-        return all ?? level < depth;
+        return all ?? level < first;
       },
       toggle: (path, open) => setFolds((before) => new Map(before).set(path, open)),
-      isFound: (path) => found?.paths.has(path) ?? false,
+      found,
+      current,
+      isCut: whole !== undefined,
     }),
-    [folds, found, all, depth],
+    [folds, found, current, all, first, whole],
   );
   const fold = (open: boolean) => {
     setFolds(new Map());
@@ -48,7 +65,7 @@ export function Tree({ value, label, depth = 3 }: { value: Json; label: string; 
     );
   }
   return (
-    <div className="json">
+    <div className="json" ref={matches.around}>
       <div className="json-tools">
         <label className="json-search" htmlFor={field}>
           <Icon name="search" />
@@ -58,13 +75,37 @@ export function Tree({ value, label, depth = 3 }: { value: Json; label: string; 
             type="search"
             placeholder="Search"
             value={search}
-            onChange={(event) => setSearch(event.target.value)}
+            onChange={(event) => {
+              setSearch(event.target.value);
+              // What somebody folded must not hide what they look for now.
+              setFolds(new Map());
+            }}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter") return;
+              // It goes from one to the next; it sends no form around it.
+              event.preventDefault();
+              matches.go(event.shiftKey ? -1 : 1);
+            }}
           />
         </label>
         {found && (
-          <span className="soft" role="status">
-            {found.paths.size === 0 ? "nothing found" : `${found.paths.size}${found.more ? "+" : ""} found`}
-          </span>
+          <>
+            <span className="soft" role="status">
+              {matches.words}
+            </span>
+            {found.paths.size > 1 && (
+              <>
+                <button type="button" className="button small" onClick={() => matches.go(-1)}>
+                  <Icon name="up" />
+                  Previous
+                </button>
+                <button type="button" className="button small" onClick={() => matches.go(1)}>
+                  <Icon name="down" />
+                  Next
+                </button>
+              </>
+            )}
+          </>
         )}
         <button type="button" className="button small" onClick={() => fold(true)}>
           Unfold
@@ -72,11 +113,37 @@ export function Tree({ value, label, depth = 3 }: { value: Json; label: string; 
         <button type="button" className="button small" onClick={() => fold(false)}>
           Fold
         </button>
-        <Copy text={() => pretty(value)} />
+        {copies && <Copy text={async () => pretty(whole ? await whole() : value)} of={label} />}
       </div>
       <Node value={value} path="" level={0} state={state} />
     </div>
   );
+}
+
+/** Goes through what was found, and brings it into view. */
+function useMatches(found: Found | null) {
+  const around = useRef<HTMLDivElement>(null);
+  const paths = useMemo(() => [...(found?.paths ?? [])], [found]);
+  const [at, setAt] = useState({ found, index: 0 });
+  // Another search begins with the first.
+  const index = at.found === found ? at.index : 0;
+  const current = paths[index] ?? null;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was found is drawn anew with each search
+  useEffect(() => {
+    if (current !== null)
+      around.current?.querySelector(".json-current")?.scrollIntoView({ block: "nearest" });
+  }, [current, found]);
+  const go = (step: number) => {
+    if (paths.length > 0) setAt({ found, index: (index + step + paths.length) % paths.length });
+  };
+  const count = `${paths.length}${found?.more ? "+" : ""}`;
+  const words =
+    paths.length === 0
+      ? "nothing found"
+      : paths.length === 1
+        ? `${count} found`
+        : `${index + 1} of ${count} found`;
+  return { around, current, go, words };
 }
 
 function isSmall(value: Json): boolean {

@@ -4,7 +4,9 @@ import type { Json } from "../api/client";
 import { isBranch } from "./exact";
 
 export interface Found {
-  /** Where a key or a value has the text. */
+  /** What was looked for, in small letters. */
+  sought: string;
+  /** Where a key or a value has the text, in the order of the value. */
   paths: ReadonlySet<string>;
   /** What has to be unfolded to see them. */
   open: ReadonlySet<string>;
@@ -48,7 +50,7 @@ export function find(value: Json, text: string): Found {
       });
     }
   }
-  return { paths, open, more: ended() };
+  return { sought, paths, open, more: ended() };
 }
 
 interface Place {

@@ -97,3 +97,23 @@ export function sizeOf(value: Json): string {
   if (typeof value === "string") return `${value.length} characters`;
   return "";
 }
+
+/** How many entries the server says it has left out of an array: `… (2000 more)` stands in their place. */
+export function leftOut(value: Json): number {
+  if (!Array.isArray(value)) return 0;
+  const last = value.at(-1);
+  return typeof last === "string" ? Number(/^… \((\d+) more\)$/.exec(last)?.[1] ?? 0) : 0;
+}
+
+/** To what depth a value can be unfolded without filling the screen: at least its first level. */
+export function depthFor(value: Json, deepest: number, mostLines: number, mostEntries: number): number {
+  let lines = 0;
+  let level: Json[] = [value];
+  for (let depth = 1; depth <= deepest; depth += 1) {
+    const next = level.filter(isBranch).flatMap((branch) => Object.values(branch).slice(0, mostEntries));
+    lines += next.length;
+    if (lines > mostLines) return Math.max(1, depth - 1);
+    level = next;
+  }
+  return deepest;
+}

@@ -5,6 +5,8 @@ interface BoundaryProps {
   /** Something else is shown: what went wrong before does not matter any more. */
   of: string;
   children: ReactNode;
+  /** What is shown in its place, where it is only a part of a room. */
+  instead?(again: () => void): ReactNode;
 }
 
 interface BoundaryState {
@@ -27,6 +29,8 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override render(): ReactNode {
     const { error } = this.state;
     if (error === null) return this.props.children;
+    const again = () => this.setState({ error: null });
+    if (this.props.instead) return this.props.instead(again);
     return (
       <div className="stack" role="alert">
         <h1>This cannot be shown</h1>
@@ -36,7 +40,7 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
         </p>
         <pre className="mono">{inWords(error)}</pre>
         <div className="buttons">
-          <button type="button" className="button primary" onClick={() => this.setState({ error: null })}>
+          <button type="button" className="button primary" onClick={again}>
             Try again
           </button>
         </div>

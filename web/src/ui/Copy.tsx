@@ -3,8 +3,14 @@ import { Icon } from "./Icon";
 
 const SHOWN_MS = 1500;
 
+interface CopyProps {
+  text: () => string | Promise<string>;
+  /** What is copied, for those who do not see beside what the button stands. */
+  of?: string;
+}
+
 /** Copies a text, and says that it did. */
-export function Copy({ text, label = "Copy" }: { text: () => string | Promise<string>; label?: string }) {
+export function Copy({ text, of }: CopyProps) {
   const [said, setSaid] = useState<string | null>(null);
   useEffect(() => {
     if (said === null) return;
@@ -22,7 +28,10 @@ export function Copy({ text, label = "Copy" }: { text: () => string | Promise<st
   return (
     <button type="button" className="button small" onClick={() => void copy()}>
       <Icon name="copy" />
-      <span aria-live="polite">{said ?? label}</span>
+      <span aria-live="polite">
+        {said ?? "Copy"}
+        {said === null && of !== undefined && <span className="visually-hidden"> {of}</span>}
+      </span>
     </button>
   );
 }

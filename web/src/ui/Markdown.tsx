@@ -13,7 +13,7 @@ export function Markdown({ text }: { text: string }) {
   return (
     <div className="markdown">
       <ReactMarkdown
-        remarkPlugins={[remarkGfm]}
+        remarkPlugins={[remarkGfm, keptLines]}
         components={{
           a: ({ href, children }) => (
             <a href={href} target="_blank" rel="noreferrer noopener">
@@ -31,4 +31,28 @@ export function Markdown({ text }: { text: string }) {
       </ReactMarkdown>
     </div>
   );
+}
+
+/**
+ * A line that somebody began anew begins anew. (As white space in the style sheet, it would also show the line ends
+ * that Markdown puts between blocks.)
+ */
+const keptLines = () => breakLines;
+
+/** As much of a Markdown tree as is needed to find its texts. */
+interface Piece {
+  type: string;
+  value?: string;
+  children?: Piece[];
+}
+
+function breakLines(piece: Piece): void {
+  for (const child of piece.children ?? []) breakLines(child);
+  if (piece.children) piece.children = piece.children.flatMap(linesOf);
+}
+
+function linesOf(piece: Piece): Piece[] {
+  if (piece.type !== "text") return [piece];
+  const lines = (piece.value ?? "").split("\n").map((value) => ({ type: "text", value }));
+  return lines.flatMap((line, index) => (index === 0 ? [line] : [{ type: "break" }, line]));
 }

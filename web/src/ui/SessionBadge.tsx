@@ -1,8 +1,9 @@
 import type { Session } from "../api/client";
+import type { Standing } from "../ledger/standing";
 import { Icon } from "./Icon";
 
-/** Where a session stands, in a word. */
-export function SessionBadge({ session }: { session: Session }) {
+/** Where a session stands, in a word; where its ledger is known, also whether its run failed. */
+export function SessionBadge({ session, stands }: { session: Session; stands?: Standing }) {
   if (session.status === "completed") {
     return (
       <span className="badge completed">
@@ -24,6 +25,14 @@ export function SessionBadge({ session }: { session: Session }) {
       <span className="badge waiting">
         <Icon name="wait" />
         waits for you
+      </span>
+    );
+  }
+  if (stands?.is === "failed") {
+    return (
+      <span className="badge failed">
+        <Icon name="error" />
+        failed, waits for a message
       </span>
     );
   }

@@ -57,6 +57,22 @@ export function useDraft<T>(name: string, empty: T): [T, (draft: T | undefined) 
   return [draft, write];
 }
 
+/** What is kept under a name now, for those who do not follow it. */
+export function keptDraft<T>(name: string): T | undefined {
+  const text = stored(PREFIX + name);
+  return text === null ? undefined : parsed<T | undefined>(text, undefined);
+}
+
+/** Keeps something under a name, or takes it away. */
+export function keepDraft<T>(name: string, draft: T | undefined): void {
+  try {
+    if (draft === undefined) localStorage.removeItem(PREFIX + name);
+    else localStorage.setItem(PREFIX + name, writeJson({ at: Date.now(), draft }));
+  } catch {
+    // The browser keeps nothing, or no more. What is on the page stays there.
+  }
+}
+
 /** Whether something is kept under a name. */
 export const hasDraft = (name: string): boolean => stored(PREFIX + name) !== null;
 

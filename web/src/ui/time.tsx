@@ -1,12 +1,14 @@
 /** Moments and durations, as people say them. */
 
 import { useEffect, useState } from "react";
+import { serverNow } from "../api/clock";
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const date = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 export function duration(ms: number): string {
-  if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`;
+  if (ms < 1) return "under 1 ms";
   if (ms < 1000) return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
   const seconds = ms / 1000;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
@@ -17,11 +19,14 @@ export function duration(ms: number): string {
   return `${Math.floor(hours / 24)} days`;
 }
 
-/** The time that passes, read again every `every` milliseconds. */
+/** The day of a moment, as people write it. */
+export const dayOf = (at: string): string => date.format(new Date(at));
+
+/** The server's time that passes, read again every `every` milliseconds. Moments are told by its clock, not by ours. */
 export function useNow(every: number): number {
-  const [now, setNow] = useState(() => Date.now());
+  const [now, setNow] = useState(serverNow);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), every);
+    const timer = setInterval(() => setNow(serverNow()), every);
     return () => clearInterval(timer);
   }, [every]);
   return now;
@@ -31,7 +36,7 @@ export function useNow(every: number): number {
 export function Since({ at }: { at: string }) {
   const now = useNow(1000);
   const ms = Math.max(0, now - Date.parse(at));
-  const words = ms < 1000 ? "a moment" : ms < 60_000 ? `${Math.floor(ms / 1000)} s` : duration(ms);
+  const words = ms < 60_000 ? `${Math.max(1, Math.floor(ms / 1000))} s` : duration(ms);
   return (
     <time dateTime={at} title={day.format(new Date(at))}>
       {words}

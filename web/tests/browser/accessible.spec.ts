@@ -1,3 +1,4 @@
+import { pathToFileURL } from "node:url";
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
 import { alone, expect, test } from "./fixtures";
@@ -71,7 +72,7 @@ test("home with sessions that wait, live and past; and starting one", async ({ p
   await page.goto(stage.url);
   await expect(page.getByRole("region", { name: "Waiting for you" })).toBeVisible();
   await expect(
-    page.getByRole("region", { name: "All sessions" }).getByRole("listitem").first(),
+    page.getByRole("region", { name: "Past sessions" }).getByRole("listitem").first(),
   ).toBeVisible();
   await check(page);
   await choose(page, "calculator");
@@ -129,6 +130,106 @@ test("a running tool, a tool error, a completed session, all events, an export",
   await page.getByRole("button", { name: /^All events/ }).click();
   await check(page);
   expect(sessionId(page)).not.toBe("");
+});
+
+test("raw JSON, an event whole, a search in it", async ({ page }) => {
+  await start(page, "trouble", "Give me a lot, *please*");
+  const form = await pick(page, "big");
+  await form.getByRole("button", { name: "Raw JSON" }).click();
+  await form.getByLabel("Arguments of big, as JSON").fill('{"megabytes": ');
+  await execute(page);
+  await check(page);
+  await form.getByLabel("Arguments of big, as JSON").fill('{"megabytes": 1}');
+  await execute(page);
+  const output = entry(page, "Tool output big");
+  await output.getByLabel(/^Search in/).fill("row 7");
+  await expect(output.getByRole("button", { name: "Next" })).toBeVisible();
+  await check(page);
+  await output.getByRole("button", { name: "Show it whole" }).click();
+  await expect(page.getByRole("dialog")).toContainText("the very end");
+  await check(page);
+});
+
+test("a confirmation", async ({ page }) => {
+  const ask = await choose(page, "payer");
+  await ask.getByLabel("User query").fill("Pay 3");
+  await ask.getByText("More settings").click();
+  await ask.getByLabel("Go on after the final response, for more messages").check();
+  await ask.getByRole("button", { name: "Start session" }).click();
+  await fill(await pick(page, "pay"), { amount: "3" });
+  await execute(page);
+  await expect(page.getByRole("region", { name: "The agent asks for your confirmation" })).toBeVisible();
+  await check(page);
+});
+
+const PART = (name: string, rest: string) => `
+name: ${name}
+description: A person plays a part
+environment: {type: local}
+${rest}
+judgment: {strategy: all_pass}
+`;
+const TOOL = PART(
+  "The tool",
+  `agent: {name: finder, instructions: Find., tools: [{name: find, description: Finds}]}
+models: {agent: {script: [{call: find, args: {id: 1}}, here]}}
+setup: {mocks: [{method: find, person: true}]}
+run: [{input: Where is it?, evaluations: [{type: tool_called, tool: find}]}]`,
+);
+const USER = PART(
+  "The user",
+  `agent: {name: talker, instructions: Talk.}
+models: {agent: {script: [hello, fine]}}
+run: [{name: talk, conversation: {max_turns: 4, user: person, final_evaluations: [{type: conversation_length, min_turns: 1, max_turns: 3}]}}]`,
+);
+
+alone(false)("playing a tool and the user, and a connection that is lost", async ({ page, stage }) => {
+  await stage.write("tool.scenario.yaml", TOOL);
+  await stage.write("user.scenario.yaml", USER);
+  const waiting = page.getByRole("region", { name: "Waiting for you" });
+  const tool = stage.run(["run", "tool.scenario.yaml"]);
+  await waiting.getByRole("link", { name: /needs a tool's result/ }).click();
+  await expect(decide(page).getByText("You are the tool.")).toBeVisible();
+  await check(page);
+  await decide(page).getByRole("button", { name: "Fail with an error" }).click();
+  await check(page);
+  await decide(page).getByLabel("Type of the error").fill("NotThere");
+  await decide(page).getByLabel("Message").fill("nobody knows");
+  await decide(page).getByRole("button", { name: "Send error" }).click();
+  await tool.ended;
+  await page.goto(stage.url);
+  stage.run(["run", "user.scenario.yaml"]);
+  await waiting.getByRole("link", { name: /needs what the user says/ }).click();
+  await expect(decide(page).getByLabel("The user says")).toBeVisible();
+  await check(page);
+  await stage.killServer();
+  await expect(page.getByText("Connection lost.")).toBeVisible();
+  await check(page);
+});
+
+test("the page without its cookie", async ({ page, context }) => {
+  await expect(page.getByRole("region", { name: "Agents you can start" })).toBeVisible();
+  await context.clearCookies();
+  await expect(page.getByRole("heading", { name: "Rehearsal is locked" })).toBeVisible();
+  await check(page);
+});
+
+alone(false)("a report", async ({ page, stage }) => {
+  const { after } = await twoRuns(stage);
+  const wrote = await stage.command(["report", after, "-o", "report.html"]);
+  expect(wrote.code, wrote.said).toBe(0);
+  await page.goto(pathToFileURL(stage.path("report.html")).href);
+  await expect(page.getByRole("heading", { name: "Cases" })).toBeVisible();
+  await check(page);
+  await page.getByRole("link", { name: "Says how many" }).click();
+  await expect(page.getByText("We have none.").first()).toBeVisible();
+  await check(page);
+  await page
+    .getByRole("link", { name: /^event \d+$/ })
+    .first()
+    .click();
+  await expect(page.getByText("look_up").first()).toBeVisible();
+  await check(page);
 });
 
 alone(false)("runs, a run, a case, two runs side by side", async ({ page, stage }) => {

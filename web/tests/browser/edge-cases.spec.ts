@@ -27,8 +27,8 @@ test("an agent without tools can only respond", async ({ page }) => {
 test("objects inside objects inside lists are forms inside forms", async ({ page, stage }) => {
   await start(page, "clerk", "Ship it");
   const form = await pick(page, "ship");
-  const parcel = form.getByRole("group", { name: /^parcel/i });
-  const sender = parcel.getByRole("group", { name: /^sender|^person/i }).first();
+  const parcel = form.getByRole("group", { name: /^parcel\b/ });
+  const sender = parcel.getByRole("group", { name: /^sender\b/ });
   await fill(sender, { name: "Ada", age: "36" });
   const place = sender.getByRole("group", { name: /^place/i });
   await expect(place.getByText("Street and number")).toBeVisible();
@@ -51,6 +51,20 @@ test("objects inside objects inside lists are forms inside forms", async ({ page
   });
 });
 
+test("two objects of one class are told apart by their names", async ({ page, stage }) => {
+  await start(page, "clerk", "Move it");
+  const form = await pick(page, "move");
+  await fill(form.getByRole("group", { name: /^start\b/ }), { street: "Long Road 1", city: "Ely" });
+  await fill(form.getByRole("group", { name: /^end\b/ }), { street: "Short Road 2", city: "York" });
+  await execute(page);
+  await expect(entry(page, "Tool output move")).toContainText("from Ely to York");
+  const called = (await stage.events(sessionId(page))).find((event) => event.body.type === "tool_call");
+  expect(called?.body.args).toEqual({
+    start: { street: "Long Road 1", city: "Ely" },
+    end: { street: "Short Road 2", city: "York" },
+  });
+});
+
 test("a result of 10 MB is shortened on the page, whole on demand, and whole in the export", async ({
   page,
   stage,
@@ -62,7 +76,9 @@ test("a result of 10 MB is shortened on the page, whole on demand, and whole in 
   await fill(await pick(page, "big"), { megabytes: "10" });
   await execute(page);
   const output = entry(page, "Tool output big");
-  await expect(output.getByText("Shortened here: it is large.")).toBeVisible({ timeout: 60_000 });
+  await expect(output.getByText("This is large, and only a part of it is here.")).toBeVisible({
+    timeout: 60_000,
+  });
   expect(await page.content().then((html) => html.length)).toBeLessThan(500_000);
 
   // The page stays usable: the next decision is there, and whole is whole.
@@ -70,7 +86,7 @@ test("a result of 10 MB is shortened on the page, whole on demand, and whole in 
   const whole = page.getByRole("dialog", { name: /^Event \d+, whole$/ });
   await expect(whole.getByText("the very end")).toBeVisible({ timeout: 30_000 });
   await whole.getByRole("button", { name: /^rows: \[ 10000 items \]/ }).click();
-  await expect(whole.getByRole("button", { name: "100 more of 9900" })).toBeVisible();
+  await expect(whole.getByRole("button", { name: "100 more of 9980" })).toBeVisible();
   await whole.getByRole("searchbox").fill("row 9999 ");
   await expect(whole.getByText("1 found")).toBeVisible();
   expect(await page.content().then((html) => html.length)).toBeLessThan(2_000_000);
@@ -130,4 +146,36 @@ test("several calls go out as one model turn", async ({ page, stage }) => {
   ]);
   expect(new Set(calls.map((event) => event.turn)).size).toBe(1);
   expect(events.filter((event) => event.body.type === "model_response")).toHaveLength(1);
+});
+
+test("a call that is looked at again keeps its place", async ({ page, stage }) => {
+  await start(page, "calculator", "Three sums");
+  const add = decide(page).getByRole("button", { name: "Add another call" });
+  for (const a of ["1", "2", "3"]) {
+    await fill(await pick(page, "add"), { a, b: "0" });
+    await add.click();
+    // Whoever goes on by keyboard chooses the next tool.
+    await expect(decide(page).getByRole("radio").first()).toBeFocused();
+  }
+  const ready = decide(page).getByRole("region", { name: "Calls that are ready" });
+  const form = decide(page).getByRole("group", { name: "Arguments of add", exact: true });
+  await ready.getByRole("button", { name: "Edit" }).first().click();
+  await expect(field(form, "a")).toBeFocused();
+  await expect(field(form, "a")).toHaveValue("1");
+  await expect(ready.getByRole("listitem").first()).toContainText("is in the form below");
+  await field(form, "a").fill("10");
+  // Another one is opened in between.
+  await ready.getByRole("button", { name: "Edit" }).last().click();
+  await expect(field(form, "a")).toHaveValue("3");
+  await expect(ready.getByRole("listitem").first()).toContainText("10");
+  await field(form, "a").fill("30");
+  await add.click();
+  await ready.getByRole("button", { name: "Edit" }).nth(1).click();
+  await page.reload();
+  await expect(field(form, "a")).toHaveValue("2");
+  await decide(page).getByRole("button", { name: "Execute 3 calls" }).click();
+  await expect(entry(page, "Tool output add")).toHaveCount(3);
+  const events = await stage.events(sessionId(page));
+  const calls = events.filter((event) => event.body.type === "tool_call");
+  expect(calls.map((event) => (event.body.args as { a: number }).a)).toEqual([10, 2, 30]);
 });

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures";
-import { entry, golden } from "./session";
+import { decide, entry, field, fill, golden, pick, sessionId, start } from "./session";
 
 /** Goes on with Tab, as a person does, until what is wanted has the focus. */
 async function tabTo(page: Page, role: string, name: RegExp, back = false): Promise<void> {
@@ -75,6 +75,83 @@ test("a whole session by keyboard alone: agent, query, tool, fields, final respo
   await expect(golden(page)).toContainText("Exported as");
   const set = await stage.readJson<{ eval_cases: unknown[] }>("calculator.evalset.json");
   expect(set.eval_cases).toHaveLength(1);
+});
+
+test("Enter sends from a line, goes on from a tool's name, and is a new line only in several", async ({
+  page,
+  stage,
+}) => {
+  const press = (key: string) => page.keyboard.press(key);
+  await start(page, "librarian", "As XML");
+  const calls = async () =>
+    (await stage.events(sessionId(page))).filter((event) => event.body.type === "tool_call");
+  const convert = decide(page).getByRole("radio", { name: "convert" });
+  await convert.focus();
+  await press("Enter");
+  const form = decide(page).getByRole("group", { name: "Arguments of convert", exact: true });
+  await expect(field(form, "text")).toBeFocused();
+  // Once more, with the form filled in: still nothing runs.
+  await form.getByRole("combobox", { name: /^format/ }).selectOption("xml");
+  await field(form, "text").fill("one");
+  await convert.focus();
+  await press("Enter");
+  await expect(field(form, "text")).toBeFocused();
+  expect(await calls()).toHaveLength(0);
+
+  await press("End");
+  await press("Shift+Enter");
+  await page.keyboard.type("two");
+  await press("Enter");
+  await page.keyboard.type("three");
+  await expect(field(form, "text")).toHaveValue("one\ntwo\nthree");
+  await press("Control+Enter");
+  await expect(entry(page, "Tool output convert")).toBeVisible();
+  expect((await calls())[0]?.body.args).toEqual({ text: "one\ntwo\nthree", format: "xml" });
+
+  // From a line, and from a list to choose from.
+  await fill(await pick(page, "search"), { query: "herons" });
+  await field(decide(page), "query").press("Enter");
+  await expect(entry(page, "Tool output search")).toHaveCount(1);
+  const again = await pick(page, "search");
+  await fill(again, { query: "storks" });
+  await again.getByRole("combobox", { name: /^format/ }).focus();
+  await press("Control+Enter");
+  await expect(entry(page, "Tool output search")).toHaveCount(2);
+  expect(await calls()).toHaveLength(3);
+});
+
+test("an answer that is refused has the focus, and can be sent again", async ({ page }) => {
+  await start(page, "librarian", "Refuse it");
+  await fill(await pick(page, "search"), { query: "herons" });
+  await page.route("**/v1/cues/*/answer", (route) =>
+    route.fulfill({
+      status: 422,
+      contentType: "application/json",
+      body: JSON.stringify({ error: { code: "invalid", message: "the answer does not fit" } }),
+    }),
+  );
+  await field(decide(page), "query").press("Enter");
+  await expect(decide(page).getByRole("alert")).toBeVisible();
+  await expect(page.locator(":focus").getByRole("alert")).toBeVisible();
+  await page.unroute("**/v1/cues/*/answer");
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Control+Enter");
+  await expect(entry(page, "Tool output search")).toBeVisible();
+});
+
+test("removing calls that are ready leaves the focus among them", async ({ page }) => {
+  await start(page, "calculator", "Two sums");
+  for (const a of ["1", "2"]) {
+    await fill(await pick(page, "add"), { a, b: "0" });
+    await decide(page).getByRole("button", { name: "Add another call" }).click();
+  }
+  const remove = decide(page).getByRole("button", { name: "Remove" });
+  await remove.last().focus();
+  await page.keyboard.press("Enter");
+  await expect(remove).toHaveCount(1);
+  await expect(remove).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(decide(page).getByRole("radio").first()).toBeFocused();
 });
 
 test("dialogs take the focus and give it back", async ({ page }) => {

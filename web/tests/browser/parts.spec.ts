@@ -68,6 +68,7 @@ test("a person gives what a tool gives, with the form of its output", async ({ p
   await waiting.getByRole("link", { name: /needs a tool's result/ }).click();
   await expect(decide(page).getByText("You are the tool. What does it give?")).toBeVisible();
   await expect(decide(page).getByText("Finds where something is")).toBeVisible();
+  await expect(page.getByRole("status", { name: "Running tools" })).toContainText("find waits for you");
   const form = decide(page).getByRole("group", { name: "Output", exact: true });
   await decide(page).getByRole("button", { name: "Send output" }).click();
   await expect(field(form, "where")).toHaveAttribute("aria-invalid", "true");

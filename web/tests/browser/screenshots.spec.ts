@@ -62,7 +62,7 @@ for (const { end, open } of LOOKS) {
     await start(page, "librarian", "Something about the sea");
     await page.goto(stage.url);
     await expect(page.getByRole("region", { name: "Waiting for you" })).toBeVisible();
-    await expect(page.getByRole("region", { name: "All sessions" }).getByRole("listitem")).toHaveCount(2);
+    await expect(page.getByRole("region", { name: "Past sessions" }).getByRole("listitem")).toHaveCount(1);
     await shot("home");
 
     const ask = await choose(page, "calculator");
@@ -71,6 +71,11 @@ for (const { end, open } of LOOKS) {
     await ask.getByRole("button", { name: "Start session" }).click();
     await call(page, "multiply", { a: "5", b: "5" });
     await fill(await pick(page, "add"), { a: "25", b: "10" });
+    // What a picture of deciding must show.
+    if (end !== "-phone") {
+      const button = decide(page).getByRole("button", { name: "Execute", exact: true });
+      await expect(button).toBeInViewport({ ratio: 1 });
+    }
     await shot("decide");
     await execute(page);
     await expect(entry(page, "Tool output add")).toBeVisible();

@@ -112,8 +112,8 @@ export class Stage {
   }
 
   /** Starts the server: on any port at first, and on the same one ever after. */
-  async serve(): Promise<void> {
-    const server = this.run(["serve", "--port", String(this.port)]);
+  async serve(options: string[] = []): Promise<void> {
+    const server = this.run(["serve", "--port", String(this.port), ...options]);
     const [, port] = await server.says(/listens on http:\/\/127\.0\.0\.1:(\d+)(?=[/\s])/);
     this.server = server;
     this.port = Number(port);

@@ -126,12 +126,14 @@ test("past sessions are found by what they were about, and by how they ended", a
   await page.getByRole("button", { name: "Start session" }).click();
   await respond(page, "Grey, on one leg");
   await page.getByRole("link", { name: "Rehearsal", exact: true }).click();
-  const all = page.getByRole("region", { name: "All sessions" });
+  await expect(page.getByRole("region", { name: "Past sessions" })).toContainText("a bittern at dawn");
+  const all = page.locator("section", { has: page.getByLabel("Search sessions") });
   await all.getByLabel("Search sessions").fill("bittern");
   await expect(page).toHaveURL(/q=bittern/);
   await expect(all.getByRole("listitem")).toHaveCount(1);
   await expect(all.getByRole("listitem")).toContainText("a bittern at dawn");
   await all.getByLabel("Status").selectOption("active");
+  await expect(page.getByRole("region", { name: "Active sessions" })).toBeVisible();
   await expect(all.getByText("No session is like that.")).toBeVisible();
   await page.reload();
   await expect(all.getByText("No session is like that.")).toBeVisible();

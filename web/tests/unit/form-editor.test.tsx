@@ -165,13 +165,38 @@ describe("half a value inside a form", () => {
     expect(editor.raw.at(-1)).toBeNull();
   });
 
-  test("is not found again by another form of the same id", () => {
+  test("is there again after a reload, and refused again", () => {
+    const before = show(list, { l: [null, 1] }, { editor: true });
+    before.type(".l.0", '{"a');
+    before.click("Move item 1 down");
+    leave();
+    const after = show(list, { l: [1, null] }, { editor: true });
+    expect(after.at<HTMLTextAreaElement>(".l.0").value).toBe("1");
+    expect(after.at<HTMLTextAreaElement>(".l.1").value).toBe('{"a');
+    expect(after.raw.at(-1)).toContain("not JSON yet");
+    // A new field at the place is another one.
+    after.click("Remove item 2");
+    after.click("Add another to l");
+    expect(after.at<HTMLTextAreaElement>(".l.1").value).toBe("null");
+    leave();
+    const last = show(list, { l: [1, null] }, { editor: true });
+    expect(last.at<HTMLTextAreaElement>(".l.1").value).toBe("null");
+  });
+
+  test("is not found again where another value stands now, or by a field that comes later", () => {
     const before = show(list, { l: [null] }, { editor: true });
     before.type(".l.0", '{"a');
     leave();
-    const after = show(list, { l: [null] }, { editor: true });
-    expect(after.at<HTMLTextAreaElement>(".l.0").value).toBe("null");
-    expect(after.raw.at(-1) ?? null).toBeNull();
+    const changed = show(list, { l: [7] }, { editor: true });
+    expect(changed.at<HTMLTextAreaElement>(".l.0").value).toBe("7");
+    leave();
+    const again = show(list, { l: [null] }, { editor: true });
+    again.type(".l.0", '{"a');
+    leave();
+    const empty = show(list, {}, { editor: true });
+    empty.click("Add an item to l");
+    expect(empty.at<HTMLTextAreaElement>(".l.0").value).toBe("null");
+    expect(empty.raw.at(-1) ?? null).toBeNull();
   });
 });
 

@@ -20,27 +20,81 @@ describe("texts", () => {
     expect(form.value()).toEqual({ b: "stays", a: "x" });
     form.type(".a", "");
     expect(form.value()).toEqual({ b: "stays" });
-    form.click("Send empty text: a");
+    form.click("Use empty text: a");
     expect(form.value()).toEqual({ b: "stays", a: "" });
     expect(form.box.textContent).toContain("sent as empty text");
     form.click("Clear: a");
     expect(form.value()).toEqual({ b: "stays" });
   });
 
-  test("may have several lines, and long ones get more room", () => {
+  test("that are long get more room", () => {
     const form = show(
       object({
-        a: { type: "string" },
         b: { type: "string", format: "textarea" },
         c: { type: "string", maxLength: 5000 },
       }),
       {},
     );
-    expect(form.at(".a").tagName).toBe("TEXTAREA");
-    form.type(".a", "one\ntwo");
-    expect(form.value()).toEqual({ a: "one\ntwo" });
     expect(Number(form.at<HTMLTextAreaElement>(".b").rows)).toBe(4);
     expect(Number(form.at<HTMLTextAreaElement>(".c").rows)).toBe(4);
+  });
+
+  test("are one line until somebody wants more, and never lose a line break", () => {
+    const form = show(object({ a: { type: "string" }, b: { type: "string" }, c: { type: "string" } }), {
+      a: "one",
+      b: "one\ntwo",
+    });
+    const kind = (id: string) => form.at(id).tagName;
+    expect([kind(".a"), kind(".b"), kind(".c")]).toEqual(["INPUT", "TEXTAREA", "INPUT"]);
+    // Shift+Enter is a line break where the caret is, and the caret goes with it.
+    form.at(".a").setSelectionRange(1, 1);
+    form.press(".a", "Enter", { shiftKey: true });
+    expect(form.value()).toMatchObject({ a: "o\nne" });
+    expect([kind(".a"), document.activeElement?.id]).toEqual(["TEXTAREA", "f.a"]);
+    expect(form.at(".a").selectionStart).toBe(2);
+    // It is still the same control when the last line break is gone.
+    const area = form.at(".b");
+    form.type(".b", "one");
+    expect(form.at(".b")).toBe(area);
+    form.click("Several lines: c");
+    expect([kind(".c"), document.activeElement?.id]).toEqual(["TEXTAREA", "f.c"]);
+    expect(form.value()).toEqual({ a: "o\nne", b: "one" });
+  });
+
+  test("that are pasted keep their line breaks", () => {
+    const form = show(object({ a: { type: "string" } }), { a: "xy" });
+    form.at(".a").setSelectionRange(1, 1);
+    form.paste(".a", "1\r\n2");
+    expect(form.value()).toEqual({ a: "x1\n2y" });
+    expect(form.at(".a").tagName).toBe("TEXTAREA");
+  });
+
+  test("and lists that must be there can be empty on purpose, unless that does not fit", () => {
+    const list: JsonObject = { type: "array", items: { type: "string" } };
+    const form = show(
+      object(
+        {
+          a: { type: "string" },
+          l: list,
+          b: { type: "string", minLength: 1 },
+          m: { ...list, minItems: 1 },
+          d: { type: "string", format: "date" },
+          o: { type: "string" },
+          p: list,
+        },
+        ["a", "l", "b", "m", "d"],
+      ),
+      {},
+    );
+    expect(names(form.box).filter((name) => name.startsWith("Use"))).toEqual([
+      "Use empty text: a",
+      "Use an empty list: l",
+    ]);
+    form.click("Use empty text: a");
+    form.click("Use an empty list: l");
+    expect(form.value()).toEqual({ a: "", l: [] });
+    form.click("Clear: a");
+    expect(form.value()).toEqual({ l: [] });
   });
 
   test("formats say what they expect, and a date that no calendar has is still shown", () => {
@@ -279,7 +333,7 @@ describe("objects", () => {
     const inner = object({ city: { type: "string" }, zip: { type: "integer" } }, ["city"]);
     const form = show(object({ a: { ...inner, title: "Address" }, b: inner }, ["a"]), {});
     expect([...form.box.querySelectorAll("legend")].map((one) => one.textContent)).toEqual([
-      "Address* (required)",
+      "a* (required) Address",
       "b",
     ]);
     form.type(".a.city", "Rome");
@@ -379,10 +433,10 @@ describe("objects", () => {
       constructor: { type: "string" },
     });
     const form = show(schema, {});
-    const fields = form.box.querySelectorAll("textarea");
+    const fields = form.box.querySelectorAll("input");
     expect(fields.length).toBe(4);
     for (const [index, name] of ["a.b/c d", "", "__proto", "constructor"].entries()) {
-      const field = fields[index] as HTMLTextAreaElement;
+      const field = fields[index] as HTMLInputElement;
       expect(/\s/.test(field.id)).toBe(false);
       form.type(field.id.slice(1), "v");
       expect(form.value()).toHaveProperty([name], "v");
@@ -915,7 +969,7 @@ describe("what stands around a field", () => {
       ?.split(" ")
       .map((id) => document.getElementById(id)?.textContent);
     expect(words).toEqual(["How many", "1 to 5.", "must be at most 5"]);
-    expect(form.box.querySelector('label[for="f.n"]')?.textContent).toBe("Count* (required)");
+    expect(form.box.querySelector('label[for="f.n"]')?.textContent).toBe("n* (required) Count");
   });
 
   test("a problem with something that is not drawn is said at what is around it", () => {

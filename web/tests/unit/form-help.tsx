@@ -26,7 +26,8 @@ export interface Shown {
   choose(id: string, option: string): void;
   click(name: string, nth?: number): void;
   chosen(id: string): string | null | undefined;
-  press(id: string, key: string): void;
+  press(id: string, key: string, more?: KeyboardEventInit): void;
+  paste(id: string, text: string): void;
   tick(id: string): void;
   /** Takes the focus away from a control. */
   leave(id: string): void;
@@ -137,8 +138,15 @@ export function show(schema: JsonObject, start: Json | undefined, options: Optio
       const select = shown.at<HTMLSelectElement>(id);
       return [...select.options].find((one) => one.value === select.value)?.textContent;
     },
-    press: (id, key) =>
-      act(() => void shown.at(id).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))),
+    press: (id, key, more) =>
+      act(
+        () => void shown.at(id).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...more })),
+      ),
+    paste: (id, text) => {
+      const event = new Event("paste", { bubbles: true, cancelable: true });
+      Object.assign(event, { clipboardData: { getData: () => text } });
+      act(() => void shown.at(id).dispatchEvent(event));
+    },
     tick: (id) => act(() => shown.at(id).click()),
     leave: (id) => act(() => void shown.at(id).dispatchEvent(new FocusEvent("focusout", { bubbles: true }))),
   };

@@ -85,9 +85,10 @@ describe("a tree", () => {
 
   it("shows more of many entries when asked", async () => {
     await render(<Tree value={Array.from({ length: 250 }, (_, index) => index)} label="it" />);
-    expect(lines()).toHaveLength(100);
-    await click("100 more of 150");
-    await click("50 more of 50");
+    expect(lines()).toHaveLength(20);
+    await click("100 more of 230");
+    await click("100 more of 130");
+    await click("30 more of 30");
     expect(lines()).toHaveLength(250);
     expect(lines().at(-1)).toBe("249: 249");
   });
@@ -99,10 +100,53 @@ describe("a tree", () => {
     );
     await render(<Tree value={value} label="it" depth={1} />);
     const first = made.mock.calls.length;
-    expect(first).toBe(60);
+    expect(first).toBe(20);
     await render(<Tree value={value} label="it" depth={1} />);
     await type("nowhere");
     await type("nowhere at all");
     expect(made.mock.calls.length).toBe(first);
+  });
+
+  it("draws what is found behind the first entries and far inside a text, and goes from one to the next", async () => {
+    const scrolled = vi.fn();
+    Element.prototype.scrollIntoView = scrolled;
+    const rows = Array.from({ length: 3000 }, (_, index) => ({ id: index, text: `row ${index}` }));
+    const value: Json = { rows, long: `${"x".repeat(9000)} needle behind` };
+    await render(<Tree value={value} label="it" />);
+    const current = () => place.querySelector(".json-current")?.textContent;
+    await type("row 2718");
+    expect(current()).toBe("text: row 2718");
+    expect(place.querySelector("mark")?.textContent).toBe("row 2718");
+    expect(scrolled).toHaveBeenCalled();
+    await type("row 299");
+    expect(place.querySelector("[role=status]")?.textContent).toBe("1 of 11 found");
+    await click("Next");
+    expect(current()).toBe("text: row 2990");
+    await click("Previous");
+    await click("Previous");
+    expect(current()).toBe("text: row 2999");
+    await type("needle");
+    expect(place.querySelector("mark")?.textContent).toBe("needle");
+    expect(place.textContent).toContain("needle behind");
+  });
+
+  it("unfolds about a screenful at first", async () => {
+    const rows = Array.from({ length: 12 }, (_, id) => ({ id, name: "x".repeat(20), of: [id, { id }] }));
+    await render(<Tree value={{ rows, count: 12 }} label="it" />);
+    expect(lines()).toHaveLength(14);
+  });
+
+  it("of a cut value says how much there is, and copies the whole", async () => {
+    const copied = vi.fn(async () => undefined);
+    vi.stubGlobal("navigator", { ...navigator, clipboard: { writeText: copied } });
+    const all = Array.from({ length: 300 }, (_, index) => index);
+    const cut: Json = { rows: [...all.slice(0, 100), "… (200 more)"] };
+    await render(<Tree value={cut} label="it" whole={async () => ({ rows: all })} />);
+    expect(lines()[0]).toContain("rows: [ 100 of 300 items ]");
+    await click("rows: ");
+    expect(lines().at(-1)).toBe("… 200 more are not here");
+    await click("Copy");
+    expect(copied).toHaveBeenCalledWith(show.pretty({ rows: all }));
+    vi.unstubAllGlobals();
   });
 });

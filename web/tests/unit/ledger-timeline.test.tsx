@@ -131,6 +131,26 @@ describe("the timeline", () => {
     expect(y).toBe(before);
   });
 
+  it("follows again after a link to an event, once somebody is at the end", async () => {
+    history.replaceState(null, "", "/sessions/s#e3");
+    await show(calls(50));
+    await show(calls(51));
+    expect(left()).toBeGreaterThan(1000);
+    window.dispatchEvent(new Event("wheel"));
+    await act(async () => moveTo(1_000_000));
+    await show(calls(52));
+    expect(left()).toBe(0);
+  });
+
+  it("says where another day begins", async () => {
+    const [first, second, third] = calls(3) as [LedgerEvent, LedgerEvent, LedgerEvent];
+    const later = "2026-03-02T12:00:00Z";
+    await show([first, { ...second, at: later }, { ...third, at: later }]);
+    const days = [...place.querySelectorAll(".day-divider")].map((day) => day.textContent);
+    expect(days).toHaveLength(1);
+    expect(days[0]).toContain("March");
+  });
+
   it("does not take another view for something that happened", async () => {
     const notes = Array.from({ length: 8 }, (_, index) =>
       event(index + 3, { type: "note", name: "n", data: index }),

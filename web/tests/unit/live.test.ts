@@ -52,6 +52,8 @@ class Locks {
 }
 
 const tabs: Live[] = [];
+/** What calls are answered with, by those who ask why a stream did not open. */
+let status = 503;
 
 function tab(): { live: Live; changes: Change[]; connections: Connection[] } {
   const live = new Live();
@@ -69,6 +71,8 @@ beforeEach(() => {
   vi.useFakeTimers();
   vi.stubGlobal("EventSource", Stream);
   vi.stubGlobal("BroadcastChannel", Channel);
+  status = 503;
+  vi.stubGlobal("fetch", async () => new Response("", { status }));
 });
 afterEach(() => {
   for (const live of tabs.splice(0)) live.stop();
@@ -80,6 +84,23 @@ afterEach(() => {
 
 describe("tabs that can share", () => {
   beforeEach(() => vi.stubGlobal("navigator", { locks: new Locks() }));
+
+  it("are locked while the server does not let them in, and not merely without a connection", async () => {
+    const [first, second] = [tab(), tab()];
+    await moment();
+    status = 401;
+    for (const _ of [1, 2, 3]) {
+      Stream.all.at(-1)?.onerror?.();
+      await vi.advanceTimersByTimeAsync(4000);
+      expect(first.live.connection()).toBe("locked");
+      expect(second.live.connection()).toBe("locked");
+    }
+    expect(first.connections.filter((state) => state === "lost")).toHaveLength(1);
+    Stream.all.at(-1)?.onopen?.();
+    expect(first.live.connection()).toBe("open");
+    expect(second.live.connection()).toBe("open");
+    expect(second.changes).toContain("everything");
+  });
 
   it("have one stream, and all hear what it says", async () => {
     const [first, second] = [tab(), tab()];

@@ -153,7 +153,8 @@ describe("the ledger of a session in a report", () => {
     location.hash = "/sessions/s";
     await show(<ReportApp report={reportWith(lines)} />);
   };
-  const button = () => [...place.querySelectorAll("button")].find((one) => one.textContent === "Ledger");
+  const button = () =>
+    [...place.querySelectorAll("button")].find((one) => one.textContent === "Save the ledger");
 
   it("is one event in a line, as the report has it", () => {
     const [told] = reportWith(events).sessions;

@@ -3,6 +3,7 @@ import { MOST_CUES, useAgents, useOpenCues, useSessions } from "../../api/querie
 import { Icon } from "../../ui/Icon";
 import { ProblemNotice } from "../../ui/Notice";
 import { Since } from "../../ui/time";
+import { useTitle } from "../../ui/title";
 import { HowToConnect } from "./HowToConnect";
 import { PastSessions } from "./PastSessions";
 import { SessionLine } from "./SessionLine";
@@ -14,12 +15,16 @@ const WAITS_FOR: { [kind: string]: string } = {
 };
 
 export function Home() {
+  useTitle("Sessions");
   const cues = useOpenCues();
   const live = useSessions({ status: "active", pageSize: 50 });
   const agents = useAgents();
   const past = useSessions({ pageSize: 1 });
   const waiting = cues.data?.cues ?? [];
   const running = live.data?.sessions ?? [];
+  // What waits stands above, and is not named twice.
+  const waits = new Set(waiting.map((cue) => cue.session));
+  const others = running.filter((session) => !waits.has(session.id));
   const about = new Map(running.map((session) => [session.id, session.description]));
   const online = (agents.data?.agents ?? []).filter((agent) => agent.online);
   const nothing = cues.data && live.data && agents.data && past.data;
@@ -45,10 +50,12 @@ export function Home() {
                     </span>
                     <span className="entry-title">{cue.agent}</span>
                     <span className="soft">needs {WAITS_FOR[cue.kind] ?? cue.kind}</span>
-                    <span className="soft clip">{about.get(cue.session)}</span>
+                    {about.get(cue.session) && (
+                      <span className="soft clip apart-by-dot">{about.get(cue.session)}</span>
+                    )}
                   </span>
                   <span className="soft">
-                    for <Since at={cue.opened_at} />
+                    waiting for <Since at={cue.opened_at} />
                   </span>
                 </Link>
               </li>
@@ -83,13 +90,13 @@ export function Home() {
           </ul>
         </section>
       )}
-      {running.length > 0 && (
+      {others.length > 0 && (
         <section className="card" aria-labelledby="live-heading">
           <header>
             <h2 id="live-heading">Live sessions</h2>
           </header>
           <ul className="list">
-            {running.map((session) => (
+            {others.map((session) => (
               <SessionLine key={session.id} session={session} />
             ))}
           </ul>

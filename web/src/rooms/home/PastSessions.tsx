@@ -7,7 +7,16 @@ import { SessionLine } from "./SessionLine";
 /** How long to wait for another letter before searching. */
 const PAUSE_MS = 200;
 
-/** Sessions that have ended, with search and filter. What is sought stands in the address. */
+/** What can be shown, as the address names it; the first unless it names another. */
+const KINDS: { [status: string]: string } = {
+  "": "Past",
+  any: "All",
+  active: "Active",
+  completed: "Completed",
+  cancelled: "Cancelled",
+};
+
+/** Sessions that have ended, or others, with search and filter. What is sought stands in the address. */
 export function PastSessions() {
   const [params, setParams] = useSearchParams();
   const sought = params.get("q") ?? "";
@@ -39,7 +48,7 @@ export function PastSessions() {
     return () => clearTimeout(timer);
   }, [text]);
   const found = useSessions({
-    status,
+    status: status === "" ? "ended" : status === "any" ? "" : status,
     q: sought,
     ...(pages.length > 0 ? { pageToken: pages.at(-1) ?? "" } : {}),
   });
@@ -48,7 +57,7 @@ export function PastSessions() {
   return (
     <section className="card" aria-labelledby="past-heading">
       <header>
-        <h2 id="past-heading">All sessions</h2>
+        <h2 id="past-heading">{KINDS[status] ?? status} sessions</h2>
         <search className="row">
           <label htmlFor={search} className="visually-hidden">
             Search sessions
@@ -70,10 +79,11 @@ export function PastSessions() {
             value={status}
             onChange={(event) => set({ status: event.target.value, page: "" })}
           >
-            <option value="">any status</option>
-            <option value="active">active</option>
-            <option value="completed">completed</option>
-            <option value="cancelled">cancelled</option>
+            {Object.entries(KINDS).map(([value, word]) => (
+              <option key={value} value={value}>
+                {word.toLowerCase()}
+              </option>
+            ))}
           </select>
         </search>
       </header>

@@ -1,5 +1,6 @@
 import { Link, Route, Switch } from "wouter";
 import "../../style/runs.css";
+import { Nothing } from "../../ui/Nothing";
 import { CaseRoom } from "./case/CaseRoom";
 import { CompareRoom } from "./compare/CompareRoom";
 import { RunList } from "./list/RunList";
@@ -20,10 +21,9 @@ export function Runs() {
         {({ id, n }) => <CaseRoom key={`${id}/${n}`} id={id} n={Number(n)} />}
       </Route>
       <Route>
-        <h1>There is nothing here</h1>
-        <p>
+        <Nothing>
           No run has this address. <Link href="/runs">See all runs</Link>.
-        </p>
+        </Nothing>
       </Route>
     </Switch>
   );

@@ -12,8 +12,13 @@ export function Actions({ session }: { session: Session }) {
   const isOfRun = session.source === "run";
   return (
     <div className="buttons">
-      <a className="button small" href={`/v1/sessions/${session.id}/ledger`} download={`${session.id}.jsonl`}>
-        Ledger
+      <a
+        className="button small"
+        href={`/v1/sessions/${session.id}/ledger`}
+        download={`${session.id}.jsonl`}
+        title="Everything that happened, one event a line (JSON Lines)"
+      >
+        Download ledger
       </a>
       {session.status === "active" && !isOfRun && (
         <button type="button" className="button small" onClick={() => setAsks("cancel")}>

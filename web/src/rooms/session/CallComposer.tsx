@@ -1,14 +1,19 @@
 import { useId, useRef, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
+import { Attention } from "../../form/Attention";
 import { useChecked } from "../../form/checked";
+import { forgetHalves } from "../../form/halves";
 import { initialValue } from "../../form/initial";
+import { sendsByKey } from "../../form/keys";
 import { ValueEditor } from "../../form/ValueEditor";
 import { validate } from "../../form/validate";
 import { oneLine } from "../../json/show";
 import type { ToolDeclaration } from "../../ledger/event";
+import { CONTROLS, focusSoon } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
 import { Markdown } from "../../ui/Markdown";
-import type { ModelDraft } from "./ModelDecision";
+import { type Line, remove, take, withOpen } from "./line";
+import type { ModelDraft, PreparedCall } from "./ModelDecision";
 import { Sending, type SendingState } from "./Sending";
 
 interface CallComposerProps {
@@ -23,98 +28,134 @@ interface CallComposerProps {
 /** Above this many tools, they are looked for by typing. */
 const MANY = 8;
 
+/** A tool that says nothing about its arguments takes none. Whoever knows better can write them as JSON. */
+const NOTHING: JsonObject = { type: "object", properties: {} };
+const SAYS_NOTHING = ["type", "title", "description"];
+
+function parametersOf(tool: ToolDeclaration | undefined): JsonObject {
+  const schema = (tool?.parameters ?? {}) as JsonObject;
+  return Object.keys(schema).every((key) => SAYS_NOTHING.includes(key)) ? NOTHING : schema;
+}
+
 /** Chooses tools, fills in their arguments, and sends one call or several as one model turn. */
 export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: CallComposerProps) {
   // The only tool is open from the beginning; once a call is ready, a further one is somebody's choice.
   const only = tools.length === 1 && draft.prepared.length === 0 ? tools[0] : undefined;
   const chosen = tools.find((tool) => tool.name === draft.tool) ?? only;
-  const schema = (chosen?.parameters ?? {}) as JsonObject;
+  const schema = parametersOf(chosen);
   const entered = chosen ? (draft.args[chosen.name] ?? initialValue(schema) ?? {}) : {};
+  const open: PreparedCall | null = chosen ? { tool: chosen.name, args: entered } : null;
   const checked = useChecked(schema);
   const aside = useId();
   const form = useRef<HTMLFormElement>(null);
+  // Another call of the same tool is another form.
+  const [opened, setOpened] = useState(0);
+  const editor = (tool: string) => `call-${cue}-${tool}`;
 
-  const enter = (args: Json | undefined) => {
-    if (!chosen) return;
-    const { [chosen.name]: _, ...others } = draft.args;
-    onChange({ args: args === undefined ? others : { ...others, [chosen.name]: args } });
-    checked.edited(args ?? {});
-  };
-  /** The call in the form, once it is right; otherwise what is wrong is shown at its field. */
-  const ready = (): { tool: string; args: Json } | null =>
-    chosen && checked.passes(entered, form.current) ? { tool: chosen.name, args: entered } : null;
+  const focusPicker = () => focusSoon(() => form.current?.querySelector<HTMLElement>(".tool-picker input"));
+  const focusForm = () =>
+    focusSoon(() => {
+      const controls = form.current?.querySelectorAll<HTMLElement>(`.form-editor :is(${CONTROLS})`);
+      // A tool that takes nothing can only be run.
+      const submit = form.current?.querySelector<HTMLElement>("[type=submit]");
+      return [...(controls ?? [])].find((control) => !control.closest(".form-head")) ?? submit;
+    });
   const without = (tool: string) => {
     const { [tool]: _, ...others } = draft.args;
     return others;
   };
+  const enter = (args: Json | undefined) => {
+    if (!chosen) return;
+    onChange({ args: args === undefined ? without(chosen.name) : { ...draft.args, [chosen.name]: args } });
+    checked.edited(args ?? {});
+  };
+  const choose = (tool: string) => {
+    if (tool === chosen?.name) return;
+    checked.reset();
+    onChange({ tool });
+  };
   const leaveOut = () => {
     if (!chosen) return;
     checked.reset();
-    onChange({ tool: null, args: without(chosen.name) });
+    forgetHalves(editor(chosen.name));
+    onChange({ tool: null, place: null, args: without(chosen.name) });
+    focusPicker();
   };
   const prepare = () => {
-    const call = ready();
-    if (!call) return;
-    onChange({ prepared: [...draft.prepared, call], tool: null, args: without(call.tool) });
+    if (!open || sending.isPending || !checked.passes(entered, form.current)) return;
+    onChange({ prepared: withOpen(draft, open), place: null, tool: null, args: without(open.tool) });
+    focusPicker();
   };
-  /** Opens a call that was ready. What is in the form of the same tool takes its place in the line. */
+  /** Opens a call that was ready; what is in the form goes into the line, unless it was only begun for another tool. */
   const edit = (index: number) => {
     const call = draft.prepared[index];
     if (!call) return;
-    const open = draft.args[call.tool];
-    const instead = chosen?.name === call.tool && open !== undefined ? [{ tool: call.tool, args: open }] : [];
-    const prepared = draft.prepared.toSpliced(index, 1, ...instead);
+    const begun = open !== null && draft.args[open.tool] !== undefined && open.tool === call.tool;
+    const back = draft.place !== null || begun ? open : null;
     checked.reset();
-    onChange({ prepared, tool: call.tool, args: { ...draft.args, [call.tool]: call.args } });
+    forgetHalves(editor(call.tool));
+    setOpened(opened + 1);
+    onChange({
+      ...take(draft, index, back),
+      tool: call.tool,
+      args: { ...(back ? without(back.tool) : draft.args), [call.tool]: call.args },
+    });
+    focusForm();
   };
-  const schemaOf = (name: string) =>
-    (tools.find((tool) => tool.name === name)?.parameters ?? {}) as JsonObject;
+  const removeAt = (index: number) => {
+    onChange(remove(draft, index));
+    focusSoon(() => {
+      const rows = form.current?.querySelectorAll<HTMLElement>(".prepared .remove");
+      const next = rows?.[Math.min(index, rows.length - 1)];
+      return next ?? form.current?.querySelector<HTMLElement>(".tool-picker input");
+    });
+  };
   const send = () => {
-    // One that took another's place was not looked at before.
-    const wrong = draft.prepared.findIndex((call) => validate(schemaOf(call.tool), call.args).length > 0);
+    if (sending.isPending) return;
+    // One that was put into the line from the form was not looked at before.
+    const found = draft.prepared.map((call) =>
+      validate(parametersOf(tools.find((tool) => tool.name === call.tool)), call.args),
+    );
+    const wrong = found.findIndex((problems) => problems.length > 0);
     if (wrong >= 0) {
       edit(wrong);
+      checked.shows(found[wrong] ?? [], form.current);
       return;
     }
-    const last = chosen ? ready() : null;
-    if (chosen && !last) return;
-    const calls = last ? [...draft.prepared, last] : draft.prepared;
+    if (open && !checked.passes(entered, form.current)) return;
+    const calls = open ? withOpen(draft, open) : draft.prepared;
     if (calls.length === 0) return;
     const answer: JsonObject = { calls: calls as unknown as Json[] };
     if (draft.aside.trim() !== "") answer.text = draft.aside;
     onSend(answer);
   };
-  const count = draft.prepared.length + (chosen ? 1 : 0);
+  const count = draft.prepared.length + (open ? 1 : 0);
   return (
     <form
       ref={form}
       className="stack"
       noValidate
+      onKeyDown={sendsByKey}
       onSubmit={(event) => {
         event.preventDefault();
         send();
       }}
     >
-      {draft.prepared.length > 0 && (
-        <Prepared
-          calls={draft.prepared}
-          onEdit={edit}
-          onRemove={(index) => onChange({ prepared: draft.prepared.filter((_, at) => at !== index) })}
-        />
-      )}
+      {draft.prepared.length > 0 && <Prepared line={draft} open={open} onEdit={edit} onRemove={removeAt} />}
       <ToolPicker
         tools={tools}
         chosen={chosen?.name ?? null}
-        onChoose={(tool) => {
-          checked.reset();
-          onChange({ tool });
+        onChoose={choose}
+        onEnter={(tool) => {
+          choose(tool);
+          focusForm();
         }}
       />
       {chosen && (
         <>
           <ValueEditor
-            key={chosen.name}
-            id={`call-${cue}-${chosen.name}`}
+            key={`${chosen.name} ${opened}`}
+            id={editor(chosen.name)}
             label={`Arguments of ${chosen.name}`}
             schema={schema}
             value={entered}
@@ -122,6 +163,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
             problems={checked.problems}
             disabled={sending.isPending}
             onRawProblem={checked.onRawProblem}
+            quiet
           />
           <details>
             <summary>Say something beside the call</summary>
@@ -139,11 +181,23 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
       )}
       <Sending state={sending} />
       <div className="buttons">
-        <button type="submit" className="button primary" disabled={sending.isPending || count === 0}>
+        {chosen && <Attention id={editor(chosen.name)} problems={checked.problems} />}
+        <button
+          type="submit"
+          className="button primary"
+          aria-disabled={sending.isPending || undefined}
+          disabled={count === 0}
+        >
           <Icon name="play" />
           {sending.isPending ? "Sending…" : count > 1 ? `Execute ${count} calls` : "Execute"}
         </button>
-        <button type="button" className="button" onClick={prepare} disabled={sending.isPending || !chosen}>
+        <button
+          type="button"
+          className="button"
+          onClick={prepare}
+          aria-disabled={sending.isPending || undefined}
+          disabled={!chosen}
+        >
           <Icon name="plus" />
           Add another call
         </button>
@@ -157,30 +211,41 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
   );
 }
 
-function Prepared(props: {
-  calls: { tool: string; args: Json }[];
+interface PreparedProps {
+  line: Line;
+  open: PreparedCall | null;
   onEdit(index: number): void;
   onRemove(index: number): void;
-}) {
+}
+
+function Prepared({ line, open, onEdit, onRemove }: PreparedProps) {
+  const rows = line.prepared.map((call, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the same call may be made twice; its place tells it apart
+    <li key={index} className="row">
+      <span className="mono">{call.tool}</span>
+      <span className="soft clip grow">{oneLine(call.args, 60)}</span>
+      <button type="button" className="button small" onClick={() => onEdit(index)}>
+        Edit
+      </button>
+      <button type="button" className="button small remove" onClick={() => onRemove(index)}>
+        <Icon name="cross" />
+        Remove
+      </button>
+    </li>
+  ));
+  if (open && line.place !== null)
+    rows.splice(
+      line.place,
+      0,
+      <li key="open" className="row">
+        <span className="mono">{open.tool}</span>
+        <span className="soft">is in the form below</span>
+      </li>,
+    );
   return (
     <section className="prepared" aria-label="Calls that are ready">
       <h3>Ready, to be sent together</h3>
-      <ol>
-        {props.calls.map((call, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the same call may be made twice; its place tells it apart
-          <li key={index} className="row">
-            <span className="mono">{call.tool}</span>
-            <span className="soft clip grow">{oneLine(call.args, 60)}</span>
-            <button type="button" className="button small" onClick={() => props.onEdit(index)}>
-              Edit
-            </button>
-            <button type="button" className="button small" onClick={() => props.onRemove(index)}>
-              <Icon name="cross" />
-              Remove
-            </button>
-          </li>
-        ))}
-      </ol>
+      <ol>{rows}</ol>
     </section>
   );
 }
@@ -189,9 +254,11 @@ interface ToolPickerProps {
   tools: ToolDeclaration[];
   chosen: string | null;
   onChoose(tool: string): void;
+  /** Goes on to the form of a tool. */
+  onEnter(tool: string): void;
 }
 
-function ToolPicker({ tools, chosen, onChoose }: ToolPickerProps) {
+function ToolPicker({ tools, chosen, onChoose, onEnter }: ToolPickerProps) {
   const [search, setSearch] = useState("");
   const name = useId();
   const field = useId();
@@ -215,11 +282,11 @@ function ToolPicker({ tools, chosen, onChoose }: ToolPickerProps) {
             value={search}
             onChange={(event) => setSearch(event.target.value)}
             onKeyDown={(event) => {
-              if (event.key !== "Enter") return;
+              if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
               // It looks for a tool; it does not send what is ready.
               event.preventDefault();
               const [found] = tools.filter(matches);
-              if (sought !== "" && found && tools.filter(matches).length === 1) onChoose(found.name);
+              if (sought !== "" && found && tools.filter(matches).length === 1) onEnter(found.name);
             }}
           />
         </div>
@@ -233,6 +300,12 @@ function ToolPicker({ tools, chosen, onChoose }: ToolPickerProps) {
               value={tool.name}
               checked={tool.name === chosen}
               onChange={() => onChoose(tool.name)}
+              onKeyDown={(event) => {
+                if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
+                // A browser would send the form, and a real tool would run.
+                event.preventDefault();
+                onEnter(tool.name);
+              }}
             />
             <span className="mono">{tool.name}</span>
           </label>

@@ -1,6 +1,9 @@
 import { useEffect, useRef, useState } from "react";
 import { type Cue, call, inWords, type Session } from "../../api/client";
 import { queries, useCue, useSessionCues } from "../../api/queries";
+import { closing } from "../../ledger/closing";
+import type { LedgerEvent } from "../../ledger/event";
+import type { Standing } from "../../ledger/standing";
 import { Dialog } from "../../ui/Dialog";
 import { Icon } from "../../ui/Icon";
 import { Notice, ProblemNotice } from "../../ui/Notice";
@@ -16,17 +19,29 @@ const ASKS = {
   user: "You are the user. What do you say?",
 } as const;
 
+const CLOSED = {
+  answered: "Somebody else decided this first; the timeline shows what.",
+  dismissed: "This was put away: nobody waits for it any more.",
+  failed: "The run ended before this was decided; the timeline shows why.",
+} as const;
+
+interface DecideProps {
+  session: Session;
+  stands: Standing;
+  events: readonly LedgerEvent[];
+}
+
 /** What is to be decided now in a session, and by whom it is awaited. */
-export function Decide({ session, isAnswered }: { session: Session; isAnswered: boolean }) {
+export function Decide({ session, stands, events }: DecideProps) {
   const cues = useSessionCues(session.id);
   const waiting = cues.data?.cues ?? [];
   const head = waiting.find((cue) => cue.head) ?? waiting.find((cue) => cue.status === "abandoned");
   const cue = useCue(session.id, head?.id);
-  const answeredElsewhere = useAnsweredElsewhere(head?.id);
+  const before = useCueBefore(head);
   const [mine, setMine] = useState<string | null>(null);
   // One that still waits was only put back in the line.
-  const stillWaits = waiting.some((cue) => cue.id === answeredElsewhere);
-  const showsElsewhere = answeredElsewhere !== null && answeredElsewhere !== mine && !stillWaits;
+  const isGone = before !== null && before.id !== mine && !waiting.some((cue) => cue.id === before.id);
+  const closed = isGone ? closing(events, before) : null;
   // What was just decided is still in the list for a moment, and must not be decided again.
   const asked = head && head.id !== mine ? head : undefined;
   const asks = useRef<HTMLParagraphElement>(null);
@@ -39,19 +54,20 @@ export function Decide({ session, isAnswered }: { session: Session; isAnswered: 
   return (
     <section className="decide card" aria-labelledby="decide-heading">
       <header>
-        <h2 id="decide-heading">Decide</h2>
+        <h2 id="decide-heading" tabIndex={-1}>
+          Decide
+        </h2>
         {waiting.length > 1 && <span className="badge">{waiting.length - 1} more after this</span>}
         {asked && cue.data?.kind === "model" && <WhatItSees cue={cue.data} />}
       </header>
       <div aria-live="polite" className="stack tight">
-        {showsElsewhere && (
+        {closed !== null && (
           <Notice tone="warn">
-            Somebody else decided this first; the timeline shows what.{" "}
-            {asked ? "This is what comes next." : ""}
+            {CLOSED[closed]} {asked ? "This is what comes next." : ""}
           </Notice>
         )}
         {cues.error && <ProblemNotice error={cues.error} />}
-        {!asked && !cues.isPending && <Idle session={session} isAnswered={isAnswered} />}
+        {!asked && !cues.isPending && <Idle session={session} stands={stands} />}
       </div>
       {asked && (
         <>
@@ -103,24 +119,28 @@ function Decision({ cue, onMine }: { cue: Cue; onMine(cue: string): void }) {
   }
 }
 
-/** The cue that was on the page before this one: whoever answered it, it was not asked for here. */
-function useAnsweredElsewhere(head: string | undefined): string | null {
-  const before = useRef(head);
-  const [gone, setGone] = useState<string | null>(null);
+/** The cue that was on the page before this one. */
+function useCueBefore(head: Cue | undefined): Cue | null {
+  const last = useRef(head);
+  const [before, setBefore] = useState<Cue | null>(null);
   useEffect(() => {
-    if (before.current !== undefined && before.current !== head) setGone(before.current);
-    before.current = head;
+    if (last.current !== undefined && last.current.id !== head?.id) setBefore(last.current);
+    last.current = head;
   }, [head]);
-  return gone;
+  return before;
 }
 
-function Idle({ session, isAnswered }: { session: Session; isAnswered: boolean }) {
-  if (session.status !== "active")
-    return <p className="soft">The session has ended. There is nothing to decide.</p>;
-  if (isAnswered) return <p className="soft">Nothing is to be decided now. The agent waits for its user.</p>;
+function Idle({ session, stands }: { session: Session; stands: Standing }) {
+  return <p className="soft">{idleWords(session, stands)}</p>;
+}
+
+function idleWords(session: Session, stands: Standing): string {
+  if (session.status !== "active") return "The session has ended. There is nothing to decide.";
+  if (stands.is === "failed") return "The run failed, so there is nothing to decide.";
+  if (stands.is === "answered") return "Nothing is to be decided now. The agent waits for its user.";
   if (session.waiting_calls && session.waiting_calls.length > 0)
-    return <p className="soft">A tool is running. You decide again when it is done.</p>;
-  return <p className="soft">Nothing waits for you. The agent is at work, or waits for its user.</p>;
+    return "A tool is running. You decide again when it is done.";
+  return "Nothing waits for you. The agent is at work, or waits for its user.";
 }
 
 function Abandoned({ cue, onDismissed }: { cue: Cue; onDismissed(): void }) {

@@ -1,12 +1,19 @@
-import { memo, type ReactNode, useMemo, useState } from "react";
-import type { Json } from "../../api/client";
-import { readJsonText } from "../../json/exact";
+import { memo, type ReactNode, useState } from "react";
+import { get, type Json } from "../../api/client";
 import { oneLine } from "../../json/show";
 import { Tree } from "../../json/Tree";
 import type { Entry, Kind } from "../../ledger/entries";
-import { type Content, callsOf, type ToolFailure, textOf } from "../../ledger/event";
+import {
+  type Body,
+  type Content,
+  callsOf,
+  type LedgerEvent,
+  type ToolFailure,
+  textOf,
+} from "../../ledger/event";
+import { Command } from "../../ui/Copy";
 import { Icon, type IconName } from "../../ui/Icon";
-import { Markdown } from "../../ui/Markdown";
+import { Prose } from "../../ui/Prose";
 import { Clock, duration } from "../../ui/time";
 import { RequestDialog } from "./RequestDialog";
 import { WholeEvent } from "./WholeEvent";
@@ -75,15 +82,15 @@ export const EntryCard = memo(function EntryCard(props: EntryCardProps) {
       </header>
       {open && (
         <div className="entry-body">
-          <EntryBody entry={entry} brief={brief} />
           {event.truncated && (
             <div className="row">
-              <span className="soft">Shortened here: it is large.</span>
+              <span className="soft">This is large, and only a part of it is here.</span>
               <button type="button" className="button small" onClick={() => setWhole(true)}>
                 Show it whole
               </button>
             </div>
           )}
+          <EntryBody session={session} entry={entry} brief={brief} />
         </div>
       )}
       {asks && event.turn !== undefined && (
@@ -124,8 +131,19 @@ function summary({ event }: Entry): string {
   }
 }
 
-function EntryBody({ entry, brief }: { entry: Entry; brief: boolean }): ReactNode {
+interface EntryBodyProps {
+  session: string;
+  entry: Entry;
+  brief: boolean;
+}
+
+function EntryBody({ session, entry, brief }: EntryBodyProps): ReactNode {
   const { body } = entry.event;
+  /** How to read what is shown here whole, where it was cut. */
+  const wholeOf = (part: (body: Body) => Json) =>
+    entry.event.truncated
+      ? async () => part((await get<LedgerEvent>(`/v1/sessions/${session}/events/${entry.seq}`)).body)
+      : undefined;
   switch (body.type) {
     case "user_message":
       return <UserSaid content={body.content} />;
@@ -133,20 +151,30 @@ function EntryBody({ entry, brief }: { entry: Entry; brief: boolean }): ReactNod
       return Object.keys(body.args).length === 0 ? (
         <p className="soft">no arguments</p>
       ) : (
-        <Tree value={body.args} label={`the arguments of ${body.tool}`} />
+        <Tree
+          value={body.args}
+          label={`the arguments of ${body.tool}`}
+          whole={wholeOf((body) => (body.type === "tool_call" ? body.args : null))}
+        />
       );
     case "tool_result":
       return "error" in body.outcome ? (
         <Failure {...body.outcome.error} />
       ) : (
-        <Value value={unwrapped(body.outcome.output)} label={`the output of ${body.tool}`} />
+        <Value
+          value={unwrapped(body.outcome.output)}
+          label={`the output of ${body.tool}`}
+          whole={wholeOf((body) => unwrapped(outputOf(body)))}
+        />
       );
     case "final_response":
-      return <Value value={body.output} label="the final response" />;
+      return <Value value={body.output} label="the final response" markdown whole={wholeOf(outputOf)} />;
     case "model_response":
       return (
         <div className="stack tight">
-          {textOf(body.content) !== "" && <Said text={textOf(body.content)} />}
+          {textOf(body.content) !== "" && (
+            <Prose text={textOf(body.content)} label="what the model said" markdown />
+          )}
           {/* The conversation has the calls as entries of their own. */}
           {(brief ? [] : callsOf(body.content)).map((call, index) => (
             // Calls of one response have an order and often no id.
@@ -167,10 +195,22 @@ function EntryBody({ entry, brief }: { entry: Entry; brief: boolean }): ReactNod
         const { output } = body.data as { output?: Json };
         return <Value value={unwrapped(output ?? null)} label={`the output of ${entry.about}`} />;
       }
-      return <Tree value={body.data} label={entry.word.toLowerCase()} />;
+      return (
+        <Tree
+          value={body.data}
+          label={entry.word.toLowerCase()}
+          whole={wholeOf((body) => (body.type === "note" ? body.data : null))}
+        />
+      );
     }
     default:
-      return <Tree value={body as unknown as Json} label={entry.word.toLowerCase()} />;
+      return (
+        <Tree
+          value={body as unknown as Json}
+          label={entry.word.toLowerCase()}
+          whole={wholeOf((body) => body as unknown as Json)}
+        />
+      );
   }
 }
 
@@ -198,7 +238,7 @@ function UserSaid({ content }: { content: Content }) {
   const answers = (content.parts ?? []).flatMap((part) => part.function_response ?? []);
   return (
     <>
-      {(text !== "" || answers.length === 0) && <Said text={text} />}
+      {(text !== "" || answers.length === 0) && <Prose text={text} label="what the user said" />}
       {answers.map((answer) => (
         <Tree
           key={answer.id ?? answer.name}
@@ -210,23 +250,25 @@ function UserSaid({ content }: { content: Content }) {
   );
 }
 
-function Said({ text }: { text: string }) {
-  const value = useMemo(() => asJson(text), [text]);
-  return value === undefined ? <Markdown text={text} /> : <Tree value={value} label="what was said" />;
+/** What an event gives: a tool's output, or the final response. */
+function outputOf(body: Body): Json {
+  if (body.type === "final_response") return body.output;
+  return body.type === "tool_result" && "output" in body.outcome ? body.outcome.output : null;
 }
 
-function Value({ value, label }: { value: Json; label: string }) {
-  return typeof value === "string" ? <Said text={value} /> : <Tree value={value} label={label} />;
+interface ValueProps {
+  value: Json;
+  label: string;
+  markdown?: boolean;
+  whole?: (() => Promise<Json>) | undefined;
 }
 
-/** Structured messages travel as JSON texts. */
-function asJson(text: string): Json | undefined {
-  if (!/^\s*[[{]/.test(text)) return undefined;
-  try {
-    return readJsonText(text);
-  } catch {
-    return undefined;
-  }
+function Value({ value, label, markdown = false, whole }: ValueProps) {
+  return typeof value === "string" ? (
+    <Prose text={value} label={label} markdown={markdown} whole={whole} />
+  ) : (
+    <Tree value={value} label={label} whole={whole} />
+  );
 }
 
 function Failure({ type, message, traceback }: { type: string; message: string; traceback?: string }) {
@@ -234,12 +276,12 @@ function Failure({ type, message, traceback }: { type: string; message: string; 
     <div className="stack tight">
       <p className="failure">
         <strong className="mono">{type}</strong>
-        <span>{message}</span>
+        <span className="to-the-letter">{message}</span>
       </p>
       {traceback !== undefined && (
         <details>
           <summary>Traceback</summary>
-          <pre className="code">{traceback}</pre>
+          <Command text={traceback} />
         </details>
       )}
     </div>

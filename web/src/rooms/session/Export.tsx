@@ -27,7 +27,9 @@ export function Export({ session }: { session: Session }) {
   return (
     <section className="card" aria-labelledby="export-heading">
       <header>
-        <h2 id="export-heading">Golden trace</h2>
+        <h2 id="export-heading" tabIndex={-1}>
+          Golden trace
+        </h2>
       </header>
       <div className="stack tight">
         {!session.host ? (
@@ -88,7 +90,10 @@ function caseCount(cases: number, isNow: boolean): string {
 function ByHand({ session }: { session: Session }) {
   return (
     <>
-      <p className="soft">This agent runs in its own program, so you say which file:</p>
+      <p className="soft">
+        This agent runs in its own program, so you say which file. Run this in the folder in which{" "}
+        <code>rehearse serve</code> was started:
+      </p>
       <Command text={`rehearse export ${session.id} --evalset golden.evalset.json`} />
     </>
   );

@@ -1,7 +1,9 @@
-import { useId, useState } from "react";
+import { type ReactNode, useId, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
+import { Attention } from "../../form/Attention";
 import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
+import { sendsByKey } from "../../form/keys";
 import { ValueEditor } from "../../form/ValueEditor";
 import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
@@ -34,8 +36,10 @@ function TextResponse({ draft, onChange, onSend, sending }: FinalComposerProps) 
     <form
       className="stack"
       noValidate
+      onKeyDown={sendsByKey}
       onSubmit={(event) => {
         event.preventDefault();
+        if (sending.isPending) return;
         const empty = draft.text.trim() === "";
         setProblem(empty);
         if (empty) focusFirstProblem(event.currentTarget);
@@ -53,10 +57,6 @@ function TextResponse({ draft, onChange, onSend, sending }: FinalComposerProps) 
           onChange={(event) => {
             setProblem(false);
             onChange({ text: event.target.value });
-          }}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
-              event.currentTarget.form?.requestSubmit();
           }}
         />
         {problem ? (
@@ -87,6 +87,7 @@ function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) 
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
+        if (sending.isPending) return;
         if (checked.passes(value, event.currentTarget)) onSend({ final: value as Json });
       }}
     >
@@ -99,18 +100,22 @@ function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) 
         problems={checked.problems}
         disabled={sending.isPending}
         onRawProblem={checked.onRawProblem}
+        quiet
       />
-      <Send sending={sending} />
+      <Send sending={sending}>
+        <Attention id={`final-${cue}`} problems={checked.problems} />
+      </Send>
     </form>
   );
 }
 
-function Send({ sending }: { sending: SendingState }) {
+function Send({ sending, children }: { sending: SendingState; children?: ReactNode }) {
   return (
     <>
       <Sending state={sending} />
       <div className="buttons">
-        <button type="submit" className="button primary" disabled={sending.isPending}>
+        {children}
+        <button type="submit" className="button primary" aria-disabled={sending.isPending || undefined}>
           <Icon name="final" />
           {sending.isPending ? "Sending…" : "Send final response"}
         </button>

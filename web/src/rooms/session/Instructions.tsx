@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Markdown } from "../../ui/Markdown";
+import { Prose } from "../../ui/Prose";
 
 /** What the agent was told to be: in sight from the beginning, and out of the way when it is known. */
 export function Instructions({ text, of }: { text: string | null; of: string | null }) {
@@ -15,7 +15,7 @@ export function Instructions({ text, of }: { text: string | null; of: string | n
         <h2>Instructions{of !== null && ` of ${of}`}</h2>
       </summary>
       <div className="instructions-text">
-        <Markdown text={text} />
+        <Prose text={text} label="the instructions" markdown />
       </div>
     </details>
   );

@@ -21,6 +21,8 @@ export interface ModelDraft {
   /** What was entered, by tool. */
   args: { [tool: string]: Json };
   prepared: PreparedCall[];
+  /** Where the call in the form was taken from among them; null is a new one. */
+  place: number | null;
   /** What the model says beside its calls. */
   aside: string;
   /** The final response: a text, or a value of the output schema. */
@@ -28,7 +30,15 @@ export interface ModelDraft {
   value?: Json;
 }
 
-const EMPTY: ModelDraft = { mode: "call", tool: null, args: {}, prepared: [], aside: "", text: "" };
+const EMPTY: ModelDraft = {
+  mode: "call",
+  tool: null,
+  args: {},
+  prepared: [],
+  place: null,
+  aside: "",
+  text: "",
+};
 
 /** Two choices at each step: call tools, or give the final response. */
 export function ModelDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { get, type Json, type JsonObject } from "../../api/client";
 import { Tree } from "../../json/Tree";
 import type { Content, ToolDeclaration } from "../../ledger/event";
 import { Dialog } from "../../ui/Dialog";
-import { Markdown } from "../../ui/Markdown";
 import { ProblemNotice } from "../../ui/Notice";
+import { Prose } from "../../ui/Prose";
 
 /** What a model is asked, whole. */
 export interface ModelRequest {
@@ -58,26 +59,19 @@ export function RequestView({ request }: { request: ModelRequest }) {
       )}
       <section className="stack tight">
         <h3>Instructions</h3>
-        {request.system ? <Markdown text={request.system} /> : <p className="soft">none</p>}
+        {request.system ? (
+          <Prose text={request.system} label="the instructions" markdown />
+        ) : (
+          <p className="soft">none</p>
+        )}
       </section>
-      <section className="stack tight">
-        <h3>Contents ({request.contents.length})</h3>
-        {request.contents.map((content, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: contents are only ever known by their order
-          <div key={index} className="card">
-            <p className="soft">
-              {index + 1}. {content.role ?? "no role"}
-            </p>
-            <Parts content={content} />
-          </div>
-        ))}
-      </section>
+      <Contents contents={request.contents} />
       <section className="stack tight">
         <h3>Tools ({request.tools.length})</h3>
         {request.tools.map((tool) => (
           <details key={tool.name}>
             <summary className="mono">{tool.name}</summary>
-            <p>{tool.description}</p>
+            <p className="to-the-letter">{tool.description}</p>
             <Tree value={(tool.parameters ?? {}) as Json} label={`the schema of ${tool.name}`} />
           </details>
         ))}
@@ -98,6 +92,33 @@ export function RequestView({ request }: { request: ModelRequest }) {
   );
 }
 
+/** Of a long conversation so much is shown at a time, from its end: that is what is being answered. */
+const SHOWN = 30;
+
+function Contents({ contents }: { contents: readonly Content[] }) {
+  const [shown, setShown] = useState(SHOWN);
+  const first = Math.max(0, contents.length - shown);
+  return (
+    <section className="stack tight">
+      <h3>Contents ({contents.length})</h3>
+      {first > 0 && (
+        <button type="button" className="button small start-self" onClick={() => setShown(shown + SHOWN)}>
+          Show {Math.min(SHOWN, first)} more of {first} before these
+        </button>
+      )}
+      {contents.slice(first).map((content, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: contents are only ever known by their order
+        <div key={first + index} className="card">
+          <p className="soft">
+            {first + index + 1}. {content.role ?? "no role"}
+          </p>
+          <Parts content={content} />
+        </div>
+      ))}
+    </section>
+  );
+}
+
 function Parts({ content }: { content: Content }) {
   return (
     <>
@@ -105,7 +126,7 @@ function Parts({ content }: { content: Content }) {
         // biome-ignore lint/suspicious/noArrayIndexKey: parts are only ever known by their order
         <div key={index}>
           {part.text !== undefined ? (
-            <Markdown text={part.text} />
+            <Prose text={part.text} label={part.thought ? "the thought" : "the text"} />
           ) : (
             <Tree value={part as unknown as Json} label={`part ${index + 1}`} />
           )}

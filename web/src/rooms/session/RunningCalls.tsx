@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { call, type Session } from "../../api/client";
-import { queries } from "../../api/queries";
+import { queries, useSessionCues } from "../../api/queries";
 import { oneLine } from "../../json/show";
 import { Icon } from "../../ui/Icon";
 import { ProblemNotice } from "../../ui/Notice";
@@ -16,6 +16,8 @@ type Running = NonNullable<Session["waiting_calls"]>[number];
 export function RunningCalls({ session, isAnswered }: { session: Session; isAnswered: boolean }) {
   const running = session.status === "active" && !isAnswered ? (session.waiting_calls ?? []) : [];
   const isAway = session.host_online === false;
+  // A tool that somebody plays does not run; it waits for them.
+  const played = new Set((useSessionCues(session.id).data?.cues ?? []).map((cue) => cue.call_id));
   return (
     <div role="status" aria-label="Running tools">
       {running.length > 0 && isAway && (
@@ -25,13 +27,24 @@ export function RunningCalls({ session, isAnswered }: { session: Session; isAnsw
         </p>
       )}
       {running.map((each) => (
-        <RunningCall key={each.call_id} session={session} running={each} />
+        <RunningCall
+          key={each.call_id}
+          session={session}
+          running={each}
+          isPlayed={played.has(each.call_id)}
+        />
       ))}
     </div>
   );
 }
 
-function RunningCall({ session, running }: { session: Session; running: Running }) {
+interface RunningCallProps {
+  session: Session;
+  running: Running;
+  isPlayed: boolean;
+}
+
+function RunningCall({ session, running, isPlayed }: RunningCallProps) {
   const [asked, setAsked] = useState(false);
   const cancel = useMutation({
     mutationFn: () =>
@@ -47,9 +60,9 @@ function RunningCall({ session, running }: { session: Session; running: Running 
   }, [isSuccess, reset]);
   return (
     <div className="running card">
-      <span className="spinner" aria-hidden="true" />
+      {isPlayed ? <Icon name="wait" /> : <span className="spinner" aria-hidden="true" />}
       <span className="grow clip">
-        <strong className="mono">{running.tool}</strong> is running{" "}
+        <strong className="mono">{running.tool}</strong> {isPlayed ? "waits for you" : "is running"}{" "}
         <span className="soft">{oneLine(running.args as never, 60)}</span>
       </span>
       <Stopwatch since={running.since} />

@@ -1,4 +1,4 @@
-import { useEffect, useMemo } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { Link } from "wouter";
 import type { Session } from "../../api/client";
 import { useSession } from "../../api/queries";
@@ -7,6 +7,7 @@ import { standing } from "../../ledger/standing";
 import { ProblemNotice } from "../../ui/Notice";
 import { SessionBadge } from "../../ui/SessionBadge";
 import { Day } from "../../ui/time";
+import { useTitle } from "../../ui/title";
 import { Actions } from "./Actions";
 import { useCast } from "./cast";
 import { Decide } from "./Decide";
@@ -17,10 +18,13 @@ import { RunningCalls } from "./RunningCalls";
 import { Timeline } from "./Timeline";
 import { ToolList } from "./ToolList";
 import { UserCalls } from "./UserCalls";
+import { YourTurn } from "./YourTurn";
 import "../../style/session.css";
 
 export function SessionRoom({ id }: { id: string }) {
   const session = useSession(id);
+  const { agent, head } = session.data ?? {};
+  useTitle(`${head ? "● " : ""}${agent ?? "Session"}`);
   if (session.error && !session.data) {
     return (
       <div className="stack">
@@ -41,47 +45,54 @@ function Room({ session }: { session: Session }) {
   const cast = useCast(session, log);
   const stands = useMemo(() => standing(log.events), [log.events]);
   const name = session.agent ?? "Session";
-  const waits = Boolean(session.head);
-  useEffect(() => {
-    document.title = `${waits ? "● " : ""}${name} · Rehearsal`;
-    return () => {
-      document.title = "Rehearsal";
-    };
-  }, [name, waits]);
+  useFocusOnEnd(session.status);
   return (
-    <div className="session">
-      <div className="page-head">
-        <div className="stack tight">
-          <h1>{name}</h1>
-          <p className="row soft">
-            <SessionBadge session={session} />
-            {session.description && <span>{session.description}</span>}
-            <span>
-              began <Day at={session.created_at} />
-            </span>
-            {session.run && (
-              <Link href={`/runs/${session.run}`}>
-                part of a run{session.part !== "main" && ` (${session.part})`}
-              </Link>
-            )}
-          </p>
+    <div className="session-columns">
+      <div className="session-main">
+        <div className="page-head">
+          <div className="stack tight">
+            <h1>{name}</h1>
+            <p className="row soft">
+              <SessionBadge session={session} stands={stands} />
+              {session.description && <span>{session.description}</span>}
+              <span>
+                began <Day at={session.created_at} />
+              </span>
+              {session.run && (
+                <Link href={`/runs/${session.run}`}>
+                  part of a run{session.part !== "main" && ` (${session.part})`}
+                </Link>
+              )}
+            </p>
+          </div>
+          <Actions session={session} />
         </div>
-        <Actions session={session} />
-      </div>
-      <Instructions text={cast.instruction} of={cast.agent === session.agent ? null : cast.agent} />
-      <div className="session-columns">
-        <div className="session-main stack">
+        <div className="stack">
+          <Instructions text={cast.instruction} of={cast.agent === session.agent ? null : cast.agent} />
           <Timeline session={session.id} log={log} />
           <RunningCalls session={session} isAnswered={stands.is === "answered"} />
         </div>
-        <aside className="session-side stack" aria-label="Your part">
-          {session.status === "active" && <Decide session={session} isAnswered={stands.is === "answered"} />}
-          <UserCalls session={session} isAnswered={stands.is === "answered"} />
-          <NextMessage session={session} cast={cast} stands={stands} />
-          {session.status === "completed" && <Export session={session} />}
-          <ToolList tools={cast.tools} />
-        </aside>
       </div>
+      {/* Beside everything else, so that what is to be decided begins at the top of the window. */}
+      <aside className="session-side stack" aria-label="Your part">
+        {session.status === "active" && <Decide session={session} stands={stands} events={log.events} />}
+        <UserCalls session={session} isAnswered={stands.is === "answered"} />
+        <NextMessage session={session} cast={cast} stands={stands} />
+        {session.status === "completed" && session.source !== "run" && <Export session={session} />}
+        <ToolList tools={cast.tools} />
+      </aside>
+      {session.head && <YourTurn key={session.head} />}
     </div>
   );
+}
+
+/** Whoever ended the session by keyboard goes on with what can be done with it. */
+function useFocusOnEnd(status: string): void {
+  const before = useRef(status);
+  useEffect(() => {
+    const ended = before.current === "active" && status !== "active";
+    before.current = status;
+    if (ended && document.activeElement === document.body)
+      document.getElementById("export-heading")?.focus({ preventScroll: true });
+  }, [status]);
 }

@@ -1,9 +1,10 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { allEntries, conversation, type Entry } from "../../ledger/entries";
 import type { LogView } from "../../ledger/log";
 import { Notice } from "../../ui/Notice";
+import { dayOf } from "../../ui/time";
 import { EntryCard } from "./EntryCard";
 
 /** How near the end somebody must be for the timeline to move along with what happens. */
@@ -94,11 +95,7 @@ interface RowsProps {
 
 function Rows({ session, entries, brief, known, complete, sought, isOpen, onToggle }: RowsProps) {
   const list = useRef<HTMLOListElement>(null);
-  const [margin, setMargin] = useState(0);
-  useLayoutEffect(() => {
-    const top = list.current?.getBoundingClientRect().top ?? 0;
-    setMargin(Math.round(top + window.scrollY));
-  }, []);
+  const margin = useTopOf(list);
   const rows = useWindowVirtualizer({
     count: entries.length,
     estimateSize: (index) => (entries[index]?.kind === "quiet" ? 44 : 120),
@@ -107,16 +104,19 @@ function Rows({ session, entries, brief, known, complete, sought, isOpen, onTogg
     overscan: 6,
   });
 
-  // A link to an event brings it into view once it is there.
-  const shown = useRef<number | null>(null);
+  // A link to an event brings it into view once it is there, and again when what stands above it has grown.
+  const shown = useRef({ sought: null as number | null, margin: 0 });
+  const moved = useMoves();
   useEffect(() => {
-    if (sought === null || shown.current === sought) return;
+    const isNew = shown.current.sought !== sought;
+    if (isNew) moved.current = false;
+    if (sought === null || (!isNew && (moved.current || shown.current.margin === margin))) return;
     const index = entries.findIndex((entry) => entry.seq === sought);
     if (index < 0) return;
-    shown.current = sought;
+    shown.current = { sought, margin };
     rows.scrollToIndex(index, { align: "center" });
-  }, [sought, entries, rows]);
-  useFollowingEnd(known, complete, sought === null);
+  }, [sought, entries, rows, margin, moved]);
+  useFollowingEnd(known, complete);
 
   return (
     <ol ref={list} className="rows" aria-label="Events" style={{ height: rows.getTotalSize() }}>
@@ -134,6 +134,9 @@ function Rows({ session, entries, brief, known, complete, sought, isOpen, onTogg
             aria-posinset={item.index + 1}
             style={{ transform: `translateY(${item.start - margin}px)` }}
           >
+            {isNewDay(entries[item.index - 1], entry) && (
+              <p className="day-divider soft">{dayOf(entry.event.at)}</p>
+            )}
             <EntryCard
               session={session}
               entry={entry}
@@ -149,11 +152,46 @@ function Rows({ session, entries, brief, known, complete, sought, isOpen, onTogg
   );
 }
 
+const isNewDay = (before: Entry | undefined, entry: Entry): boolean =>
+  before !== undefined && dayOf(before.event.at) !== dayOf(entry.event.at);
+
+/** How far below the beginning of the page an element begins, also after what is above it has changed. */
+function useTopOf(element: RefObject<HTMLElement | null>): number {
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => {
+    const measure = () => {
+      const { top } = element.current?.getBoundingClientRect() ?? { top: 0 };
+      setTop(Math.round(top + window.scrollY));
+    };
+    measure();
+    // Whatever grows above it makes the page longer.
+    const observer = new ResizeObserver(measure);
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, [element]);
+  return top;
+}
+
 /** What a person does to look at something else. */
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
 
+/** Whether somebody has moved the page since this was last set to false. */
+function useMoves(): RefObject<boolean> {
+  const moved = useRef(false);
+  useEffect(() => {
+    const move = () => {
+      moved.current = true;
+    };
+    for (const name of MOVES) window.addEventListener(name, move, { passive: true, capture: true });
+    return () => {
+      for (const name of MOVES) window.removeEventListener(name, move, { capture: true });
+    };
+  }, []);
+  return moved;
+}
+
 /** Moves along with what happens, for those who look at the end. */
-function useFollowingEnd(known: number, complete: boolean, follows: boolean): void {
+function useFollowingEnd(known: number, complete: boolean): void {
   // Whether the page was brought to the end and nobody has touched it since: rows grow once they are measured.
   const held = useRef(false);
   useEffect(() => {
@@ -176,7 +214,7 @@ function useFollowingEnd(known: number, complete: boolean, follows: boolean): vo
   const before = useRef({ known, complete });
   const happened = known > before.current.known && before.current.complete;
   // Asked while the new rows are not on the page: once they are, everybody is far from the end.
-  const moves = happened && follows && (held.current || isNearEnd());
+  const moves = happened && (held.current || isNearEnd());
   useEffect(() => {
     before.current = { known, complete };
     if (!moves) return;

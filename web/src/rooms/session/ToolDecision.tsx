@@ -1,7 +1,9 @@
 import { useId } from "react";
 import type { Cue, Json, JsonObject } from "../../api/client";
+import { Attention } from "../../form/Attention";
 import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
+import { sendsByKey } from "../../form/keys";
 import { ValueEditor } from "../../form/ValueEditor";
 import { Tree } from "../../json/Tree";
 import { useDraft } from "../../ui/draft";
@@ -38,6 +40,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   });
   const [type, message] = [useId(), useId()];
   const send = (form: Element) => {
+    if (answer.isPending) return;
     if (draft.mode === "error") {
       answer.mutate({ error: { type: draft.type, message: draft.message } });
       return;
@@ -56,6 +59,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
       <form
         className="stack"
         noValidate
+        onKeyDown={sendsByKey}
         onSubmit={(event) => {
           event.preventDefault();
           send(event.currentTarget);
@@ -88,6 +92,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
             problems={checked.problems}
             disabled={answer.isPending}
             onRawProblem={checked.onRawProblem}
+            quiet
           />
         ) : (
           <div className="stack tight">
@@ -103,7 +108,8 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
         )}
         <Sending state={answer} />
         <div className="buttons">
-          <button type="submit" className="button primary" disabled={answer.isPending}>
+          {draft.mode === "output" && <Attention id={`tool-${cue.id}`} problems={checked.problems} />}
+          <button type="submit" className="button primary" aria-disabled={answer.isPending || undefined}>
             {draft.mode === "output" ? "Send output" : "Send error"}
           </button>
         </div>

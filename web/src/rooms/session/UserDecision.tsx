@@ -1,5 +1,6 @@
 import { useId } from "react";
 import type { Cue } from "../../api/client";
+import { sendsByKey } from "../../form/keys";
 import { useDraft } from "../../ui/draft";
 import { useAnswer } from "./answering";
 import { Sending } from "./Sending";
@@ -16,9 +17,10 @@ export function UserDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   return (
     <form
       className="stack"
+      onKeyDown={sendsByKey}
       onSubmit={(event) => {
         event.preventDefault();
-        if (text.trim() !== "") answer.mutate({ text });
+        if (text.trim() !== "" && !answer.isPending) answer.mutate({ text });
       }}
     >
       {prompt.persona && (
@@ -41,27 +43,25 @@ export function UserDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
       )}
       <div className="stack tight">
         <label htmlFor={field}>The user says</label>
-        <textarea
-          id={field}
-          rows={4}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
-              event.currentTarget.form?.requestSubmit();
-          }}
-        />
+        <textarea id={field} rows={4} value={text} onChange={(event) => setText(event.target.value)} />
       </div>
       <Sending state={answer} />
       <div className="buttons">
-        <button type="submit" className="button primary" disabled={answer.isPending || text.trim() === ""}>
+        <button
+          type="submit"
+          className="button primary"
+          aria-disabled={answer.isPending || undefined}
+          disabled={text.trim() === ""}
+        >
           Say it
         </button>
         <button
           type="button"
           className="button"
-          disabled={answer.isPending}
-          onClick={() => answer.mutate({ end: true })}
+          aria-disabled={answer.isPending || undefined}
+          onClick={() => {
+            if (!answer.isPending) answer.mutate({ end: true });
+          }}
         >
           End the conversation
         </button>

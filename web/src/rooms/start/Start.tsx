@@ -6,14 +6,16 @@ import { queries, useAgents } from "../../api/queries";
 import { readJsonText } from "../../json/exact";
 import { oneLine } from "../../json/show";
 import { useDraft } from "../../ui/draft";
-import { Markdown } from "../../ui/Markdown";
 import { ProblemNotice } from "../../ui/Notice";
+import { Prose } from "../../ui/Prose";
+import { useTitle } from "../../ui/title";
 import { HowToConnect } from "../home/HowToConnect";
 import { type QueryBody, QueryForm } from "./QueryForm";
 import "../../style/session.css";
 
 /** Begins a session: which agent, and what the user asks it. */
 export function Start() {
+  useTitle("New session");
   const agents = useAgents();
   const [params, setParams] = useSearchParams();
   const online = unique((agents.data?.agents ?? []).filter((agent) => agent.online));
@@ -66,7 +68,7 @@ function Ask({ agent }: { agent: Agent }) {
   const [, setDraft] = useDraft<unknown>(draft, null);
   // The same session however often this is sent.
   const [id] = useState(() => crypto.randomUUID?.() ?? uuid());
-  const [more, setMore] = useState({ description: "", keepOpen: false, state: "" });
+  const [more, setMore] = useDraft<More>(`start-settings-${agent.name}`, NO_MORE);
   const [stateProblem, setStateProblem] = useState<string | null>(null);
   const start = useMutation<Session, Error, QueryBody>({
     mutationFn: (query) => {
@@ -85,6 +87,7 @@ function Ask({ agent }: { agent: Agent }) {
     retry: (_, error) => error instanceof Unreachable,
     onSuccess: (session) => {
       setDraft(undefined);
+      setMore(undefined);
       void queries.invalidateQueries({ queryKey: ["sessions"] });
       go(`/sessions/${session.id}`);
     },
@@ -97,7 +100,7 @@ function Ask({ agent }: { agent: Agent }) {
             <h2>Instructions of {agent.name}</h2>
           </summary>
           <div className="instructions-text">
-            <Markdown text={agent.instruction} />
+            <Prose text={agent.instruction} label="the instructions" markdown />
           </div>
         </details>
       )}
@@ -123,6 +126,8 @@ interface More {
   state: string;
 }
 
+const NO_MORE: More = { description: "", keepOpen: false, state: "" };
+
 function Options({
   more,
   onChange,
@@ -133,7 +138,8 @@ function Options({
   stateProblem: string | null;
 }) {
   const [description, state, problem] = [useId(), useId(), useId()];
-  const [open, setOpen] = useState(false);
+  // What was kept from before must not be sent unseen.
+  const [open, setOpen] = useState(more.description !== "" || more.keepOpen || more.state !== "");
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     if (stateProblem === null) return;

@@ -154,6 +154,39 @@ def record(
     return {"arrived": arrived, "types": {name: type(value).__name__ for name, value in arrived.items()}}
 
 
+def move(start: Place, end: Place) -> str:
+    """Moves something from one place to another."""
+    return f"from {start.city} to {end.city}"
+
+
+def sort(words: list[str]) -> list[str]:
+    """Sorts words."""
+    return sorted(words)
+
+
+def keep(anything: Any, name: str) -> dict[str, Any]:
+    """Keeps anything under a name."""
+    return {name: anything}
+
+
+def label(
+    code: int | str,
+    counts: dict[str, int],
+    note: str | None = "as usual",
+    target: Person | Place | None = None,
+) -> dict[str, Any]:
+    """Writes a label, and says exactly what arrived.
+
+    Args:
+        code: A number, or a text.
+        counts: How many of what.
+        note: May be null.
+        target: Who or where.
+    """
+    seen = target.model_dump() if isinstance(target, BaseModel) else target
+    return {"code": code, "counts": counts, "note": note, "target": seen}
+
+
 def ship(parcel: Parcel) -> dict[str, Any]:
     """Ships a parcel, and says what is in it."""
     return {"shipped": parcel.model_dump(exclude_none=True)}
@@ -207,7 +240,7 @@ CAST = [
         model=MODEL,
         description="Fills in long forms",
         instruction="Fill in everything.",
-        tools=[record, ship],
+        tools=[record, ship, move, sort, keep, label],
     ),
     Agent(
         name="payer",

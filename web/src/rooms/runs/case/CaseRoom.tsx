@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import type { Run } from "../../../api/client";
 import { Command } from "../../../ui/Copy";
 import { Notice } from "../../../ui/Notice";
+import { useTitle } from "../../../ui/title";
 import { caseHref, runHref } from "../address";
 import { again, type Case, checksOf } from "../data/case";
 import { eventsOf } from "../data/check";
@@ -24,8 +25,9 @@ import { Transcript } from "./Transcript";
 export function CaseRoom({ id, n }: { id: string; n: number }) {
   const read = useRunResult(id);
   const result = useMemo(() => (read.data ? readResult(read.data) : null), [read.data]);
-  if (!read.data) return <NotYet error={read.error}>Reading the run …</NotYet>;
   const one = result?.cases[n - 1];
+  useTitle(one ? `${one.name}${one.repeat > 0 ? ` #${one.repeat + 1}` : ""}` : "Case");
+  if (!read.data) return <NotYet error={read.error}>Reading the run …</NotYet>;
   if (!one) {
     return (
       <div className="stack">
@@ -36,7 +38,7 @@ export function CaseRoom({ id, n }: { id: string; n: number }) {
       </div>
     );
   }
-  return <OneCase run={read.data} one={one} last={result.cases.length} />;
+  return <OneCase run={read.data} one={one} last={result?.cases.length ?? 0} />;
 }
 
 function OneCase({ run, one, last }: { run: Run; one: Case; last: number }) {

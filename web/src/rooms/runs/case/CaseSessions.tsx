@@ -40,7 +40,7 @@ export function CaseSessions({
                     {ledger && (
                       <a className="button small" href={ledger} download={`${id}.jsonl`}>
                         <Icon name="export" />
-                        Ledger<span className="visually-hidden"> of {name(session, index)}</span>
+                        Download ledger<span className="visually-hidden"> of {name(session, index)}</span>
                       </a>
                     )}
                   </span>

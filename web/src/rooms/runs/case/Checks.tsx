@@ -48,7 +48,7 @@ function CheckItem({ check, session }: { check: Check; session: string | null })
   const [first, ...rest] =
     check.evidence[0]?.text === check.message ? check.evidence : [null, ...check.evidence];
   return (
-    <li className={`check ${check.status}`}>
+    <li className={`run-check ${check.status}`}>
       <div className="row">
         <VerdictBadge verdict={check.status} word={check.word} />
         <strong className="check-name">{check.name}</strong>

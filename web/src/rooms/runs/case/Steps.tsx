@@ -84,7 +84,7 @@ function TalkView({ talk, session }: { talk: Talk; session: string | null }) {
 function Output({ execution, kind }: { execution: Execution; kind: string }) {
   const { exitCode, stdout, stderr, files } = execution;
   return (
-    <dl className="output">
+    <dl className="run-output">
       {stdout && kind !== "conversation" && (
         <div>
           <dt>{kind === "code" ? "Output" : "Reply"}</dt>

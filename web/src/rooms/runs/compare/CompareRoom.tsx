@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import type { Run } from "../../../api/client";
 import { ProblemNotice } from "../../../ui/Notice";
 import { Day } from "../../../ui/time";
+import { useTitle } from "../../../ui/title";
 import { compareHref, runHref, useAddress } from "../address";
 import { type Comparison, compare } from "../data/compare";
 import { readResult, tookMs } from "../data/result";
@@ -17,6 +18,7 @@ import { OnlyTable, PairTable } from "./Pairs";
 
 /** Two runs side by side: what changed from the one to the other. */
 export function CompareRoom() {
+  useTitle("Two runs");
   const [params] = useAddress();
   const [a, b] = [params.get("a") ?? "", params.get("b") ?? ""];
   const [before, after] = [useRunResult(a), useRunResult(b)];

@@ -1,8 +1,10 @@
-import { lazy, Suspense, useMemo } from "react";
+import { type ComponentProps, lazy, Suspense, useMemo, useState } from "react";
 import { Link } from "wouter";
 import type { Run } from "../../../api/client";
+import { Boundary } from "../../../ui/Boundary";
 import { Command } from "../../../ui/Copy";
-import { ProblemNotice } from "../../../ui/Notice";
+import { Notice, ProblemNotice } from "../../../ui/Notice";
+import { useTitle } from "../../../ui/title";
 import { compareHref, useAddress } from "../address";
 import { pointsOf } from "../data/points";
 import { MoreButton, useMore } from "../parts/More";
@@ -11,12 +13,13 @@ import { useSummaries } from "../summaries";
 import { RunRows } from "./RunRows";
 
 // The plotting library is only fetched by those who look at plots.
-const PassRate = lazy(() => import("./PassRate"));
+const loadPlot = () => lazy(() => import("./PassRate"));
 
 const ROWS = 50;
 
 /** Runs, newest first, and how their pass rates went. */
 export function RunList() {
+  useTitle("Runs");
   const read = useRunList();
   const runs = useMemo(() => read.data?.pages.flatMap((page) => page.runs) ?? [], [read.data]);
   if (read.error && runs.length === 0) {
@@ -100,9 +103,7 @@ function Listed({ runs, older, reading }: { runs: Run[]; older: (() => void) | n
           </label>
         )}
       </div>
-      <Suspense fallback={<div className="card plot-card" />}>
-        <PassRate points={points} unread={unread} joined={suite !== "" || titles.length === 1} />
-      </Suspense>
+      <Plot points={points} unread={unread} joined={suite !== "" || titles.length === 1} />
       <CompareBar chosen={chosen} runs={runs} clear={() => change({ a: null, b: null })} />
       <RunRows runs={shown} summaries={summaries} chosen={chosen} choose={choose} />
       <div className="buttons">
@@ -114,6 +115,48 @@ function Listed({ runs, older, reading }: { runs: Run[]; older: (() => void) | n
         )}
       </div>
     </div>
+  );
+}
+
+type PlotProps = ComponentProps<ReturnType<typeof loadPlot>>;
+
+/** The plot, once its library is here. Without it, the runs are here all the same. */
+function Plot(props: PlotProps) {
+  // What could not be loaded once stays so for React; another try needs another one.
+  const [PassRate, setPassRate] = useState(loadPlot);
+  const [tries, setTries] = useState(0);
+  const missing = (again: () => void) => (
+    <Notice tone="warn">
+      <p>
+        The plot could not be loaded.
+        {tries > 0 && " The server may have been replaced by another version since this page was opened."}
+      </p>
+      <div className="buttons">
+        <button
+          type="button"
+          className="button small"
+          onClick={() => {
+            setPassRate(loadPlot);
+            setTries(tries + 1);
+            again();
+          }}
+        >
+          Try again
+        </button>
+        {tries > 0 && (
+          <button type="button" className="button small" onClick={() => window.location.reload()}>
+            Reload the page
+          </button>
+        )}
+      </div>
+    </Notice>
+  );
+  return (
+    <Boundary of="plot" instead={missing}>
+      <Suspense fallback={<div className="card plot-card" />}>
+        <PassRate {...props} />
+      </Suspense>
+    </Boundary>
   );
 }
 

@@ -11,7 +11,7 @@ export function Value({ value, label }: { value: Json | string; label: string })
   if (text.length <= SHORT && !text.includes("\n")) return <code>{text}</code>;
   const rest = text.length - LONGEST;
   return (
-    <details className="value">
+    <details className="run-value">
       <summary>
         <span className="visually-hidden">{label}: </span>
         <code>{oneLine(value, SHORT)}</code>

@@ -5,6 +5,7 @@ import { oneLine, pretty } from "../../../json/show";
 import type { LedgerEvent } from "../../../ledger/event";
 import { Icon } from "../../../ui/Icon";
 import { Clock } from "../../../ui/time";
+import { useTitle } from "../../../ui/title";
 import { caseHref, runHref, useAddress } from "../address";
 import { readResult } from "../data/result";
 import { lineOf } from "../data/transcript";
@@ -26,6 +27,7 @@ export function SessionPage({ report, id }: { report: Report; id: string }) {
   const way: [string, string | null][] = [[report.run.title || report.run.id, runHref(report.run.id)]];
   if (one) way.push([one.name, caseHref(report.run.id, one.n)]);
   const title = told ? `Session of ${told.session.description || told.session.agent || id}` : "Session";
+  useTitle(title);
   return (
     <div className="stack">
       <Crumbs way={[...way, [`Session (${told?.session.part ?? "?"})`, null]]} />
@@ -54,7 +56,7 @@ function Ledger({ session, events }: { session: string; events: LedgerEvent[] })
         onClick={() => saveAs(`${session}.jsonl`, ledgerOf(events))}
       >
         <Icon name="export" />
-        Ledger
+        Save the ledger
       </button>
     </div>
   );
@@ -142,7 +144,7 @@ const EventLine = memo(function EventLine({ event }: { event: LedgerEvent }) {
           <strong>{line.who}</strong> {line.text}
         </div>
       )}
-      <details className="value">
+      <details className="run-value">
         <summary className="soft">
           {line ? "As it was written" : <code>{oneLine((event.body ?? null) as unknown as Json)}</code>}
         </summary>

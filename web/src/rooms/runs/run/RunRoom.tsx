@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import type { Run } from "../../../api/client";
 import { Notice, ProblemNotice } from "../../../ui/Notice";
 import { Day, Since } from "../../../ui/time";
+import { useTitle } from "../../../ui/title";
 import { type Result, readResult, tookMs } from "../data/result";
 import { passRate, percent } from "../data/summary";
 import { verdictOf } from "../data/verdict";
@@ -18,6 +19,7 @@ import { CaseTable } from "./CaseTable";
 export function RunRoom({ id }: { id: string }) {
   const read = useRunResult(id);
   const result = useMemo(() => (read.data ? readResult(read.data) : null), [read.data]);
+  useTitle(read.data ? read.data.title || read.data.id : "Run");
   if (!read.data) return <NotYet error={read.error}>Reading the run …</NotYet>;
   return (
     <div className="stack">
