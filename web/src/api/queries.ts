@@ -146,23 +146,10 @@ export const useSessions = (filter: SessionFilter) => {
   params.set("page_size", String(filter.pageSize ?? 25));
   return useQuery({
     queryKey: ["sessions", params.toString()],
-    queryFn: ({ signal }) => readSessions(params, signal),
+    queryFn: ({ signal }) => get<Sessions>(`/v1/sessions?${params}`, signal),
     placeholderData: (before) => before,
   });
 };
-
-/** A server that does not know `ended` says so; then what is active is left out here. */
-async function readSessions(params: URLSearchParams, signal: AbortSignal): Promise<Sessions> {
-  try {
-    return await get<Sessions>(`/v1/sessions?${params}`, signal);
-  } catch (error) {
-    if (!(error instanceof Problem) || error.status >= 500 || params.get("status") !== "ended") throw error;
-    const all = new URLSearchParams(params);
-    all.delete("status");
-    const read = await get<Sessions>(`/v1/sessions?${all}`, signal);
-    return { ...read, sessions: read.sessions.filter((session) => session.status !== "active") };
-  }
-}
 
 /** Agents that hosts can run. Hosts come and go without a word, so they are asked for now and then. */
 export const useAgents = () =>

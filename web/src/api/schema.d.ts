@@ -1741,7 +1741,7 @@ export interface operations {
                 page_size?: number;
                 /** @description Goes on after the page that gave this. */
                 page_token?: string;
-                /** @description Only `active`, `completed` or `cancelled` ones. */
+                /** @description Only `active`, `completed` or `cancelled` ones, or `ended`: either of the last two. */
                 status?: string;
                 /** @description Only those of this agent. */
                 agent?: string;

@@ -107,24 +107,4 @@ describe("the search for sessions", () => {
     await pass(10);
     expect(asked.at(-1)).toContain("status=cancelled");
   });
-
-  it("leaves out what is active where the server does not know how", async () => {
-    const session = (id: string, status: string) => ({
-      id,
-      status,
-      agent: id,
-      last_seq: 1,
-      created_at: "2026-01-01T00:00:00Z",
-    });
-    vi.stubGlobal("fetch", async (path: string) =>
-      path.includes("status=ended")
-        ? new Response('{"type":"invalid","detail":"unknown"}', { status: 422 })
-        : new Response(
-            JSON.stringify({ cues: [], sessions: [session("one", "active"), session("two", "completed")] }),
-          ),
-    );
-    await open("/");
-    await pass(10);
-    expect([...place.querySelectorAll(".entry-title")].map((title) => title.textContent)).toEqual(["two"]);
-  });
 });
