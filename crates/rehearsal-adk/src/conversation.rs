@@ -239,9 +239,16 @@ fn conclusion<'a>(
     if has_failed(segment) { given } else { given.or_else(spoken).or_else(by_any) }
 }
 
-/// Whether the run of a message came to no end.
+/// Whether the run of a message came to no end. What is said of one that had come to it is no news.
 fn has_failed(segment: &[Arc<Event>]) -> bool {
-    segment.iter().any(|event| is_failure(&event.body))
+    let end = segment.iter().find_map(|event| match &event.body {
+        EventBody::AgentEnded { output, .. } if !output.is_null() && enclosure(event).is_empty() => {
+            Some(false)
+        }
+        body if is_failure(body) => Some(true),
+        _ => None,
+    });
+    end.unwrap_or(false)
 }
 
 /// Whether an event says that a run came to no end.

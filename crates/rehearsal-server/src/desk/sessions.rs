@@ -483,7 +483,7 @@ fn append_message(pen: &mut Pen, content: Content, heard: Heard) -> Result<(), P
 }
 
 /// Whether the agent is at work on the last message: it has begun and not come to its end.
-fn is_running(ledger: &Ledger) -> bool {
+pub(super) fn is_running(ledger: &Ledger) -> bool {
     let last = ledger.events().iter().rev().find_map(|event| match &event.body {
         EventBody::Note { name, .. } if &**name == "run_failed" => Some(false),
         EventBody::AgentStarted { .. } => Some(true),

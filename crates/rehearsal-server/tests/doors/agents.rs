@@ -539,6 +539,26 @@ async fn what_a_host_was_at_has_failed_when_it_leaves() {
 }
 
 #[tokio::test]
+async fn a_run_that_came_to_its_end_has_not_failed_when_its_host_leaves() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let asked = json!({"agent": "clerk", "keep_open": true, "query": {"text": "go"}});
+    let made = stage.post("/v1/sessions", asked).await.is(201);
+    let session = made["id"].as_str().unwrap();
+    work(&stage, &host).await.is(200);
+    // A sub-agent has the last word; the host goes before it could say that the work is done.
+    let turn = stage.ask(session, crate::stage::asks("helper", "go")).await;
+    stage.answer(&turn, json!({"text": "done"})).await.is(200);
+    let ended = json!([{"event_id": uuid(), "agent": "helper", "type": "agent_ended", "output": "done"}]);
+    stage.observe(session, ended).await.is(200);
+    stage.delete(&format!("/v1/hosts/{host}")).await.is(204);
+    let bodies = stage.bodies(session).await;
+    assert!(bodies.iter().all(|body| body["name"] != "run_failed"), "{bodies:?}");
+    let history = stage.get(&format!("/v1/sessions/{session}/history")).await.is(200);
+    assert_eq!(history["entries"].as_array().unwrap().last().unwrap()["content"], "done", "{history}");
+}
+
+#[tokio::test]
 async fn hosts_and_uploads_that_were_left_are_forgotten_after_a_day() {
     let stage = Stage::with_grace(Duration::from_millis(60)).await;
     host(&stage).await;

@@ -54,6 +54,16 @@ impl Shaky {
         }
     }
 
+    /// Counts a reading, before which somebody else may write.
+    async fn meddle(&self) -> Result<(), StoreError> {
+        self.read.fetch_add(1, Ordering::SeqCst);
+        let between = self.between.lock().unwrap().take();
+        match between {
+            Some(write) => self.inner.write(write).await,
+            None => Ok(()),
+        }
+    }
+
     /// Decides about every write from now on.
     pub(crate) fn on_write(&self, decide: impl FnMut(&Write) -> Fate + Send + 'static) {
         *self.on_write.lock().unwrap() = Box::new(decide);
@@ -96,11 +106,7 @@ impl Store for Shaky {
         after: u64,
         limit: u32,
     ) -> Result<Vec<StoredEvent>, StoreError> {
-        self.read.fetch_add(1, Ordering::SeqCst);
-        let between = self.between.lock().unwrap().take();
-        if let Some(write) = between {
-            self.inner.write(write).await?;
-        }
+        self.meddle().await?;
         self.inner.events(session, after, limit).await
     }
 
@@ -110,11 +116,7 @@ impl Store for Shaky {
         after: u64,
         limit: u32,
     ) -> Result<Vec<StoredEvent>, StoreError> {
-        self.read.fetch_add(1, Ordering::SeqCst);
-        let between = self.between.lock().unwrap().take();
-        if let Some(write) = between {
-            self.inner.write(write).await?;
-        }
+        self.meddle().await?;
         self.inner.glance(session, after, limit).await
     }
 
