@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::Desk;
 use super::failing::{close_call, fail_run};
-use super::sessions::is_running;
+use super::sessions::{final_output, is_running};
 use super::view::moment;
 use crate::ids::{self, fresh};
 use crate::problem::{Class, Problem};
@@ -260,9 +260,10 @@ impl Desk {
     /// A run that could not even begin is on the ledger too.
     async fn run_failed(&self, work: &Work, why: &str) -> Result<(), Problem> {
         self.change(&work.session, |pen| {
-            // One that ended meanwhile has nothing left open. So has a run that came to its end before its host could say
+            // One that ended meanwhile has nothing left open. So has a run that gave its answer before its host could say
             // that the work is done.
-            if pen.record().status == SessionStatus::Active && is_running(pen.ledger()) {
+            let is_answered = !is_running(pen.ledger()) && final_output(pen.ledger()).is_some();
+            if pen.record().status == SessionStatus::Active && !is_answered {
                 fail_run(pen, "HostError", why)
             } else {
                 Ok(())
