@@ -559,6 +559,20 @@ async fn a_run_that_came_to_its_end_has_not_failed_when_its_host_leaves() {
 }
 
 #[tokio::test]
+async fn a_run_that_ended_without_an_answer_has_failed_when_its_host_leaves() {
+    let stage = Stage::open().await;
+    let host = host(&stage).await;
+    let made = stage.post("/v1/sessions", json!({"agent": "clerk", "query": {"text": "go"}})).await.is(201);
+    let session = made["id"].as_str().unwrap();
+    work(&stage, &host).await.is(200);
+    let ended = json!([{"event_id": uuid(), "agent": "clerk", "type": "agent_ended"}]);
+    stage.observe(session, ended).await.is(200);
+    stage.delete(&format!("/v1/hosts/{host}")).await.is(204);
+    let bodies = stage.bodies(session).await;
+    assert!(bodies.iter().any(|body| body["name"] == "run_failed"), "{bodies:?}");
+}
+
+#[tokio::test]
 async fn hosts_and_uploads_that_were_left_are_forgotten_after_a_day() {
     let stage = Stage::with_grace(Duration::from_millis(60)).await;
     host(&stage).await;
