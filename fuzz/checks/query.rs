@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(crate) fn check(text: &str) {
     let Some((query, document)) = text.split_once('\n') else { return };
     let (Ok(query), Ok(document)) =
-        (serde_json::from_str::<Value>(query), serde_json::from_str::<Value>(document))
+        (rehearsal_core::json::from_str::<Value>(query), rehearsal_core::json::from_str::<Value>(document))
     else {
         return;
     };

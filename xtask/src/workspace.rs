@@ -50,6 +50,7 @@ impl Workspace {
             "--color",
             "never",
         ]))?;
+        #[expect(clippy::disallowed_methods, reason = "cargo writes no large numbers")]
         let metadata =
             serde_json::from_str(&text).map_err(|error| Failure::new(format!("cargo metadata: {error}")))?;
         Self::parse(&metadata)

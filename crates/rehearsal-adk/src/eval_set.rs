@@ -201,7 +201,7 @@ impl Serialize for EvalCase {
 
 /// JSON over several lines, indented by two spaces.
 pub(crate) fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+    rehearsal_core::json::to_string_pretty(value).unwrap_or_default()
 }
 
 fn put(fields: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {

@@ -195,8 +195,8 @@ fn extend(path: &Path, existing: &str, case: &EvalCase) -> Result<(String, EvalC
         // Whatever the file looks like: what is about to be written is what was there and one case more.
         let again = items(Outline::read(&text).ok()?.only(CASES)?)?;
         let (added, before) = again.split_last()?;
-        let is_same =
-            *before == items(list)? && serde_json::from_str(added).is_ok_and(|added: Value| added == value);
+        let is_same = *before == items(list)?
+            && rehearsal_core::json::from_str(added).is_ok_and(|added: Value| added == value);
         let cases = again.len();
         is_same.then_some((text, cases))
     };
@@ -219,7 +219,7 @@ fn hints(path: &Path, eval_id: &str) -> Vec<String> {
 fn note_origin(target: &Path, eval_id: &str, trace: &GoldenTrace, now: Timestamp) -> Result<(), String> {
     let sidecar = sidecar_path(target);
     let text = disk::read(&sidecar).map_err(|error| error.to_string())?;
-    let known = text.map_or(Ok(Map::new()), |text| serde_json::from_str(&text));
+    let known = text.map_or(Ok(Map::new()), |text| rehearsal_core::json::from_str(&text));
     let mut origins: Map<String, Value> =
         known.map_err(|error| format!("it is there and is no JSON object: {error}"))?;
     let mut origin = json!({

@@ -110,7 +110,7 @@ fn recorded_error(response: &Map<String, Value>) -> Option<ToolError> {
 }
 
 fn not_in_trace(call: &FunctionCall) -> ToolError {
-    let args = Value::Object(call.args.clone());
+    let args = rehearsal_core::json::text(&Value::Object(call.args.clone()));
     ToolError::new(NOT_IN_TRACE, format!("the golden trace has no answer to `{}` with {args}", call.name))
 }
 

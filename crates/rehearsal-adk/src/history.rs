@@ -180,7 +180,7 @@ impl Reader<'_> {
 
 fn said(content: &Content) -> String {
     match content.text() {
-        text if text.is_empty() => serde_json::to_string(&content.parts).unwrap_or_default(),
+        text if text.is_empty() => rehearsal_core::json::to_string(&content.parts).unwrap_or_default(),
         text => text,
     }
 }

@@ -161,7 +161,7 @@ fn check_ids<'i>(
 /// JSON, to the letter.
 pub(crate) fn parse(text: &str) -> Result<Value, ImportError> {
     no_mark(text)?;
-    serde_json::from_str(text).map_err(|error| not_json(&error))
+    rehearsal_core::json::from_str(text).map_err(|error| not_json(&error))
 }
 
 fn no_mark(text: &str) -> Result<(), ImportError> {

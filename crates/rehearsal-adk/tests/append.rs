@@ -53,7 +53,8 @@ fn a_new_file_is_an_eval_set_of_the_agent() {
         names(path.parent().unwrap()),
         ["math__agent.evalset.json", "math__agent.evalset.json.lock", "math__agent.evalset.rehearsal.json"]
     );
-    let sidecar: Value = serde_json::from_str(&fs::read_to_string(sidecar_path(&path)).unwrap()).unwrap();
+    let sidecar: Value =
+        rehearsal_core::json::from_str(&fs::read_to_string(sidecar_path(&path)).unwrap()).unwrap();
     assert_eq!(
         sidecar,
         json!({"agent_2026-01-01T12-00-00": {
@@ -88,7 +89,8 @@ fn appending_to_what_was_written_gives_what_adk_would_write() {
     let read = EvalSet::read(&text).unwrap();
     assert_eq!(read.set.eval_cases.len(), 3);
     assert_eq!(read.set.to_json(), text);
-    let sidecar: Value = serde_json::from_str(&fs::read_to_string(sidecar_path(&path)).unwrap()).unwrap();
+    let sidecar: Value =
+        rehearsal_core::json::from_str(&fs::read_to_string(sidecar_path(&path)).unwrap()).unwrap();
     assert_eq!(sidecar.as_object().unwrap().len(), 3);
 }
 

@@ -16,7 +16,7 @@ fn trace(ledger: &Ledger) -> EvalCase {
 }
 
 fn check(ledger: &Ledger, expected: &Expect) {
-    expected.assert_eq(&serde_json::to_string_pretty(&trace(ledger)).unwrap());
+    expected.assert_eq(&rehearsal_core::json::to_string_pretty(&trace(ledger)).unwrap());
 }
 
 fn refused(description: &str) -> NotExportable {
@@ -292,7 +292,7 @@ fn messages_whose_runs_failed_are_left_out_once_a_later_one_is_answered() {
     let written = append_to_file(&path, &defaults, &trace).unwrap();
     assert!(written.hints.contains(&"2 messages whose runs failed are left out".to_owned()));
     let sidecar = std::fs::read_to_string(sidecar_path(&path)).unwrap();
-    let origins: Value = serde_json::from_str(&sidecar).unwrap();
+    let origins: Value = rehearsal_core::json::from_str(&sidecar).unwrap();
     assert_eq!(origins[&trace.case.eval_id]["left_out"], json!([4, 9]));
 }
 
@@ -438,7 +438,7 @@ fn the_history_has_five_kinds_of_entries() {
         .ends("root", "root", json!({"a": 1}))
         .completed();
     let shown: Vec<String> =
-        history(&session).iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
+        history(&session).iter().map(|entry| rehearsal_core::json::to_string(entry).unwrap()).collect();
     expect![[r#"
         {"type":"user_query","seq":2,"content":"go","timestamp":"2026-01-01T12:00:00.25Z"}
         {"type":"tool_call","seq":3,"tool_name":"helper","arguments":{"request":"x"},"call_id":"c1","timestamp":"2026-01-01T12:00:00.5Z"}

@@ -288,7 +288,7 @@ async fn run_agent(
     if !cx.ledger().was_spoken_to(&cx.invocation) {
         let text = match args.get("request") {
             Some(Value::String(text)) => text.clone(),
-            _ => Value::Object(args.clone()).to_string(),
+            _ => rehearsal_core::json::text(&Value::Object(args.clone())),
         };
         cx.append(EventBody::UserMessage { content: Arc::new(Content::user(text)) })?;
     }

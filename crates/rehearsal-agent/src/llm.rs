@@ -261,7 +261,7 @@ impl LlmAgent {
         let output = match schema {
             None => Value::String(text),
             Some(schema) => {
-                let value = match serde_json::from_str::<Value>(text.trim()) {
+                let value = match rehearsal_core::json::from_str::<Value>(text.trim()) {
                     Ok(value) => value,
                     Err(error) => {
                         let message = format!("the answer is not JSON: {error}");

@@ -70,7 +70,7 @@ impl Far {
             return Ok(id);
         }
         let text = self.get("v1/sessions", &[("q", &id), ("page_size", "1000")]).await?;
-        let found: Value = serde_json::from_str(&text)
+        let found: Value = rehearsal_core::json::from_str(&text)
             .map_err(|error| format!("{} sent no list of sessions: {error}", self.address))?;
         let sessions = found["sessions"].as_array().cloned().unwrap_or_default();
         let ids = sessions.iter().filter_map(|session| session["id"].as_str());
@@ -108,7 +108,7 @@ impl Far {
         if status.is_success() {
             return Ok(text);
         }
-        let problem: Value = serde_json::from_str(&text).unwrap_or_default();
+        let problem: Value = rehearsal_core::json::from_str(&text).unwrap_or_default();
         let detail = problem["detail"].as_str().unwrap_or("it did not say why");
         let hint = match status {
             StatusCode::UNAUTHORIZED => "\n\nhint: the token is another than the server's",

@@ -81,13 +81,13 @@ fn a_golden_trace_is_run_and_kept() {
     "#]]);
     let criteria = "--golden-tools --criteria words.json --quiet";
     assert_eq!(folder.run(&format!("eval g.evalset.json --agent other.yaml {criteria}")).code, 0);
-    let runs: Value = serde_json::from_str(&folder.run("runs --json").stdout).unwrap();
+    let runs: Value = rehearsal_core::json::from_str(&folder.run("runs --json").stdout).unwrap();
     let statuses: Vec<&Value> = runs.as_array().unwrap().iter().map(|run| &run["status"]).collect();
     assert_eq!(statuses, ["passed", "failed", "passed"]);
     let shown = folder.run(&format!("runs {}", runs[1]["id"].as_str().unwrap()));
     assert!(shown.stdout.contains("failed tool_trajectory_avg_score (score 0.50)"), "{}", shown.stdout);
     assert!(shown.stdout.contains("1 case: 0 passed, 1 failed"), "{}", shown.stdout);
-    let sessions: Value = serde_json::from_str(&folder.run("sessions --json").stdout).unwrap();
+    let sessions: Value = rehearsal_core::json::from_str(&folder.run("sessions --json").stdout).unwrap();
     let first = &sessions[0];
     assert_eq!((&first["agent"], &first["status"]), (&json!("math"), &json!("completed")));
     // What was run can be exported again.
@@ -179,7 +179,7 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
 fn results_are_json_too() {
     let ran =
         folder().run("eval g.evalset.json --agent agent.yaml --golden-tools --no-store --json - --repeat 2");
-    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let result: Value = rehearsal_core::json::from_str(&ran.stdout).unwrap();
     assert_eq!((&result["evalSet"], &result["summary"]["passed"]), (&json!("sums"), &json!(2)));
     assert_eq!(result["cases"][1]["metrics"]["response_match_score"]["score"], 1.0);
 }

@@ -272,7 +272,7 @@ fn ledgers(folder: &Path) -> BTreeMap<String, String> {
         }
         let text = fs::read_to_string(&path).unwrap();
         let events = text.lines().map(|line| {
-            let mut event: Value = serde_json::from_str(line).unwrap();
+            let mut event: Value = rehearsal_core::json::from_str(line).unwrap();
             event.as_object_mut().unwrap().remove("at").unwrap();
             if let Some(decision) = event.get_mut("decision") {
                 decision.as_object_mut().unwrap().remove("micros").unwrap();
@@ -326,7 +326,7 @@ fn an_inverted_expectation_fails_by_its_name() {
         let output = run_changed(&folder, example, &changed, &["--json", "-"]);
         assert_eq!(output.code, Some(1), "{example}\n{}{}", output.stdout, output.stderr);
         assert!(output.stderr.contains("FAILED "), "{example}\n{}", output.stderr);
-        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        let result: Value = rehearsal_core::json::from_str(&output.stdout).unwrap();
         let mut failed = Vec::new();
         failed_evaluations(&result, &mut failed);
         assert!(failed.iter().any(|name| name == fails), "{example}: `{fails}` is not in {failed:?}");
@@ -358,7 +358,7 @@ fn the_mock_that_an_error_offers_answers_the_call() {
         let without = without_mock(&texts[example], place);
         let output = run_changed(&folder, example, &without, &["--json", "-"]);
         assert_eq!(output.code, Some(1), "{example}");
-        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        let result: Value = rehearsal_core::json::from_str(&output.stdout).unwrap();
         let message = result["scenarios"][0]["error"]["message"].as_str().unwrap();
         let offered = message.split_once("setup.mocks`:\n").unwrap().1;
         let offered: Vec<String> =

@@ -58,7 +58,8 @@ fn interrupted(hangs: &str, name: &str, expected: &Expect) {
     assert!(told.iter().all(|process| (0..1000).any(|_| !runs(process))));
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
     let result: Value =
-        serde_json::from_str(&fs::read_to_string(folder.path().join("out/result.json")).unwrap()).unwrap();
+        rehearsal_core::json::from_str(&fs::read_to_string(folder.path().join("out/result.json")).unwrap())
+            .unwrap();
     assert_eq!(result["interrupted"], true);
     assert_eq!(result["summary"]["not_run"], 1);
     let verdicts: Vec<&Value> =

@@ -45,7 +45,7 @@ fn kept() -> Folder {
 fn json_of(folder: &Folder, args: &str) -> Value {
     let ran = folder.run(args);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stdout))
+    rehearsal_core::json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stdout))
 }
 
 fn sessions(folder: &Folder) -> Vec<String> {
@@ -417,9 +417,10 @@ fn a_completed_session_is_exported() {
     );
     assert_eq!((&again["cases"], &again["created"]), (&json!(2), &json!(false)));
     assert_ne!(again["eval_id"], told["eval_id"]);
-    let set: Value =
-        serde_json::from_str(&fs::read_to_string(folder.path().join("deep/g.evalset.json")).unwrap())
-            .unwrap();
+    let set: Value = rehearsal_core::json::from_str(
+        &fs::read_to_string(folder.path().join("deep/g.evalset.json")).unwrap(),
+    )
+    .unwrap();
     let case = &set["eval_cases"][0];
     assert_eq!(case["session_input"]["app_name"], "billing_agent");
     assert_eq!(case["conversation"][0]["intermediate_data"]["tool_uses"][0]["name"], "refund");
@@ -536,7 +537,7 @@ fn a_report_is_one_file_with_the_run_in_it() {
     let marked = r#"<script type="application/json" id="rehearsal-report">"#;
     let (_, rest) = html.split_once(marked).unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
-    let report: Value = serde_json::from_str(data).unwrap();
+    let report: Value = rehearsal_core::json::from_str(data).unwrap();
     let run = json_of(&folder, "runs --json")[0]["id"].clone();
     assert_eq!(report["run"]["id"], run);
     assert_eq!(report["run"]["summary"]["failed"], 1);

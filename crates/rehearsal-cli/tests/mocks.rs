@@ -54,11 +54,14 @@ fn run(text: &str, args: &[&str]) -> Outcome {
     if code == 2 {
         return Outcome { code, scenario: Value::Null, stderr, events: Vec::new() };
     }
-    let result: Value = serde_json::from_slice(&command.stdout).unwrap();
+    let result: Value = rehearsal_core::json::from_slice(&command.stdout).unwrap();
     let scenario = result["scenarios"][0].clone();
     let ledger = folder.path().join(scenario["ledgers"][0].as_str().unwrap());
-    let events =
-        fs::read_to_string(ledger).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events = fs::read_to_string(ledger)
+        .unwrap()
+        .lines()
+        .map(|line| rehearsal_core::json::from_str(line).unwrap())
+        .collect();
     Outcome { code, scenario, stderr, events }
 }
 

@@ -295,7 +295,8 @@ fn a_session_is_exported_from_a_server() {
     assert_eq!(Ran::from(run.wait_with_output().unwrap()).code, 0);
     for (cases, id) in [(1, session), (2, &session[..8])] {
         let ran = export(id, &server.address);
-        let told: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+        let told: Value =
+            rehearsal_core::json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
         assert_eq!((&told["cases"], &told["path"]), (&json!(cases), &json!("g.evalset.json")));
     }
     let elsewhere = Folder::new(&[]);

@@ -6,7 +6,7 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ judgment: {strategy: all_pass}
 "#;
 
 fn result(path: impl AsRef<Path>) -> Value {
-    serde_json::from_reader(File::open(path).unwrap()).unwrap()
+    rehearsal_core::json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 /// Every file below a folder, with its content.
@@ -460,7 +460,7 @@ fn a_file_that_is_named_twice_is_run_once() {
 fn json_on_standard_output_is_alone_there() {
     let folder = Folder::new(&[("a.scenario.yaml", REFUNDS)]);
     let ran = folder.run("run . --json -");
-    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let found: Value = rehearsal_core::json::from_str(&ran.stdout).unwrap();
     assert_eq!(found["summary"]["failed"], 1);
     assert_eq!(found["scenarios"][0]["steps"][0]["evaluations"][0]["evidence"][0]["events"], json!([12]));
     assert!(ran.stderr.contains("FAILED   Refunds an order"), "{}", ran.stderr);
@@ -629,7 +629,7 @@ fn runs_are_kept_apart_and_out_of_version_control() {
     for _ in 0..3 {
         assert_eq!(folder.run("run . --quiet").code, 0);
     }
-    let runs: Value = serde_json::from_str(&folder.run("runs --json").stdout).unwrap();
+    let runs: Value = rehearsal_core::json::from_str(&folder.run("runs --json").stdout).unwrap();
     assert_eq!(runs.as_array().unwrap().len(), 3);
     assert_eq!(fs::read_to_string(folder.path().join(".rehearsal/.gitignore")).unwrap(), "*\n");
 }
@@ -810,7 +810,8 @@ fn repeats_are_counted_together() {
         passed   Flaky #3  TIME  1 turn
         kept: rehearse runs RUN
     "#]]);
-    let found: Value = serde_json::from_str(&folder.run("run . --repeat 3 --json -").stdout).unwrap();
+    let found: Value =
+        rehearsal_core::json::from_str(&folder.run("run . --repeat 3 --json -").stdout).unwrap();
     assert_eq!(found["repeats"][0]["passed"], 3);
     assert_eq!(found["scenarios"].as_array().unwrap().len(), 6);
 }
@@ -820,7 +821,7 @@ fn the_seed_decides_and_the_number_of_jobs_does_not() {
     let folder = Folder::new(&[("a.scenario.yaml", FLAKY)]);
     let verdicts = |options: &str| -> Vec<Value> {
         let ran = folder.run(&format!("run . --json - --repeat 12 {options}"));
-        let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let found: Value = rehearsal_core::json::from_str(&ran.stdout).unwrap();
         found["scenarios"].as_array().unwrap().iter().map(|one| one["verdict"].clone()).collect()
     };
     assert_eq!(verdicts("--seed 7 --jobs 1"), verdicts("--seed 7 --jobs 12"));

@@ -19,7 +19,7 @@ fn rehearse(args: &[&str]) -> Output {
 fn printed(args: &[&str]) -> Value {
     let output = rehearse(args);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    rehearsal_core::json::from_slice(&output.stdout).unwrap()
 }
 
 fn violations(schema: Value, value: &Value) -> Vec<String> {
@@ -79,7 +79,7 @@ fn what_a_run_writes_satisfies_the_schema_of_results() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rehearse"));
         let output = command.args(["run", ".", "--json", "-"]).current_dir(folder.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
-        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let result: Value = rehearsal_core::json::from_slice(&output.stdout).unwrap();
         assert_eq!(violations(printed(&["schema", "result"]), &result), [""; 0]);
     }
 }

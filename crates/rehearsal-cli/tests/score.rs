@@ -101,7 +101,7 @@ fn run(text: &str) -> (TempDir, Value) {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("a.scenario.yaml"), text).unwrap();
     let output = rehearse(folder.path(), &["run", "a.scenario.yaml", "--out", "out", "--json", "-"]);
-    let result = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let result = rehearsal_core::json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     (folder, result)
 }
 
@@ -129,7 +129,7 @@ fn with_the_file_of_the_run_the_results_are_those_of_the_run() {
     let args = ["score", "out/ledgers/001-support.jsonl", "--with", "a.scenario.yaml", "--json", "-"];
     let output = rehearse(folder.path(), &args);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let scored: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let scored: Value = rehearsal_core::json::from_slice(&output.stdout).unwrap();
     let (ran, scored_scenario) = (&ran["scenarios"][0], &scored["scenarios"][0]);
     let (first, second) = (evaluations(ran), evaluations(scored_scenario));
     assert_eq!(first.len(), 2 * 5 + 4 + 2 + 3, "{first:#?}");
@@ -140,7 +140,7 @@ fn with_the_file_of_the_run_the_results_are_those_of_the_run() {
         assert_eq!(ran[key], scored_scenario[key], "{key}");
     }
     let schema = rehearse(folder.path(), &["schema", "result"]);
-    let schema = Schema::new(serde_json::from_slice::<Value>(&schema.stdout).unwrap());
+    let schema = Schema::new(rehearsal_core::json::from_slice::<Value>(&schema.stdout).unwrap());
     assert_eq!(schema.check(&scored).unwrap(), []);
 }
 
@@ -148,7 +148,7 @@ fn with_the_file_of_the_run_the_results_are_those_of_the_run() {
 fn a_run_that_ended_in_an_error_is_scored_as_one() {
     let (folder, ran) = run(&SUPPORT.replace("{say: You are welcome., usage", "{fail: it is down, usage"));
     let args = ["score", "out", "--with", "a.scenario.yaml", "--json", "-"];
-    let scored: Value = serde_json::from_slice(&rehearse(folder.path(), &args).stdout).unwrap();
+    let scored: Value = rehearsal_core::json::from_slice(&rehearse(folder.path(), &args).stdout).unwrap();
     let (ran, scored) = (&ran["scenarios"][0], &scored["scenarios"][0]);
     assert_eq!(scored["verdict"], "error");
     assert_eq!(scored["error"], ran["error"]);

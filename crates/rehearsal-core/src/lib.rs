@@ -8,6 +8,7 @@ mod clock;
 mod content;
 mod event;
 mod id;
+pub mod json;
 mod ledger;
 mod model;
 pub mod query;

@@ -155,6 +155,7 @@ pub struct CaseResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub termination_reason: Option<EndReason>,
     /// The seed that repeats it.
+    #[serde(with = "crate::json::seed")]
     pub seed: u64,
     /// Its ledgers: the agent's session, then those of its users and its judge where they took part.
     pub sessions: Vec<SessionId>,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+mod exact;
 mod genai;
 
 pub use genai::{from_genai, to_genai};
@@ -68,7 +69,7 @@ fn any_object() -> Value {
 #[derive(Clone)]
 pub struct Schema {
     source: Arc<Value>,
-    compiled: Arc<OnceLock<Arc<Compiled>>>,
+    compiled: Arc<OnceLock<Kept>>,
 }
 
 type Compiled = Result<jsonschema::Validator, String>;
@@ -121,19 +122,50 @@ impl Schema {
     /// # Errors
     /// The schema itself is not valid.
     pub fn check(&self, value: &Value) -> Result<Vec<Violation>, InvalidSchema> {
-        let compiled = self.compiled.get_or_init(|| compiled(&self.source));
-        let validator = (**compiled).as_ref().map_err(|reason| InvalidSchema { reason: reason.clone() })?;
-        if validator.is_valid(value) {
-            return Ok(Vec::new());
+        let compiled = self.compiled.get_or_init(|| Kept::new(&self.source));
+        if compiled.has_beyond || exact::has_beyond(value) {
+            return self.check_exactly(value);
         }
-        Ok(validator
-            .iter_errors(value)
-            .map(|error| Violation {
-                path: json_path(error.instance_path().as_str()),
-                message: error.to_string(),
-            })
-            .collect())
+        violations(&compiled.validator, value)
     }
+
+    /// [`Self::check`] where a number is beyond what the validator knows.
+    fn check_exactly(&self, value: &Value) -> Result<Vec<Violation>, InvalidSchema> {
+        let labels = exact::Labels::of([&*self.source, value]);
+        let mut found = violations(&compiled(&labels.put(&self.source)), &labels.put(value))?;
+        for violation in &mut found {
+            violation.message = labels.told(std::mem::take(&mut violation.message));
+        }
+        Ok(found)
+    }
+}
+
+/// What was compiled of a schema.
+struct Kept {
+    validator: Arc<Compiled>,
+    /// Whether it names a number beyond what validators know.
+    has_beyond: bool,
+}
+
+impl Kept {
+    fn new(source: &Value) -> Self {
+        let has_beyond = exact::has_beyond(source);
+        Self { validator: compiled(source), has_beyond }
+    }
+}
+
+fn violations(compiled: &Compiled, value: &Value) -> Result<Vec<Violation>, InvalidSchema> {
+    let validator = compiled.as_ref().map_err(|reason| InvalidSchema { reason: reason.clone() })?;
+    if validator.is_valid(value) {
+        return Ok(Vec::new());
+    }
+    Ok(validator
+        .iter_errors(value)
+        .map(|error| Violation {
+            path: json_path(error.instance_path().as_str()),
+            message: error.to_string(),
+        })
+        .collect())
 }
 
 impl fmt::Debug for Schema {
@@ -213,6 +245,42 @@ mod tests {
     #[test]
     fn an_invalid_schema_is_an_error_not_a_pass() {
         assert!(Schema::new(json!({"type": "wishful"})).check(&json!(1)).is_err());
+    }
+
+    #[test]
+    fn whole_numbers_of_any_size_are_checked_exactly() {
+        let read = |text: &str| -> Value { crate::json::from_str(text).unwrap() };
+        let check = |schema: &str, value: &str| Schema::new(read(schema)).check(&read(value)).unwrap();
+        let odd = "18446744073709551617";
+        for schema in [
+            r#"{"type": "integer"}"#,
+            r#"{"type": "number", "minimum": 18446744073709551617}"#,
+            r#"{"const": 18446744073709551617}"#,
+            r#"{"enum": [1, 18446744073709551617]}"#,
+            r#"{"exclusiveMinimum": 18446744073709551616, "exclusiveMaximum": 18446744073709551618}"#,
+        ] {
+            assert_eq!(check(schema, odd), [], "{schema}");
+        }
+        for schema in [
+            r#"{"type": "string"}"#,
+            r#"{"type": ["string", "null"]}"#,
+            r#"{"maximum": 18446744073709551616}"#,
+            r#"{"const": 18446744073709551616}"#,
+            r#"{"const": 18446744073709551616.0}"#,
+            r#"{"enum": [18446744073709551615, 18446744073709551618]}"#,
+            r#"{"maximum": 5}"#,
+        ] {
+            let found = check(schema, odd);
+            assert_eq!(found.len(), 1, "{schema}");
+            assert!(!found[0].message.contains("e19"), "{}", found[0]);
+        }
+        let below = "-99999999999999999999999";
+        assert_eq!(check(r#"{"maximum": -99999999999999999999998, "type": "integer"}"#, below), []);
+        assert_eq!(check(r#"{"minimum": -99999999999999999999998}"#, below).len(), 1);
+        let huge = "9".repeat(400);
+        assert_eq!(check(r#"{"type": "integer", "minimum": 18446744073709551617}"#, &huge), []);
+        assert_eq!(check(r#"{"uniqueItems": true}"#, "[18446744073709551617, 18446744073709551618]"), []);
+        assert_eq!(check(r#"{"uniqueItems": true}"#, &format!("[{odd}, {odd}]")).len(), 1);
     }
 
     #[test]

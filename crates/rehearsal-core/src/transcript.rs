@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{Event, EventBody, Ledger, ToolOutcome};
+use crate::{Event, EventBody, Ledger, ToolOutcome, json};
 
 /// One line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,9 +85,9 @@ impl fmt::Display for Line {
         match &self.kind {
             LineKind::User(text) => write!(f, "user: {text}"),
             LineKind::Agent(text) => write!(f, "{}: {text}", self.author),
-            LineKind::Call { tool, args } => write!(f, "{} calls {tool} {args}", self.author),
+            LineKind::Call { tool, args } => write!(f, "{} calls {tool} {}", self.author, json::shown(args)),
             LineKind::Result { tool, outcome: ToolOutcome::Output(value) } => {
-                write!(f, "{tool} gives {value}")
+                write!(f, "{tool} gives {}", json::shown(value))
             }
             LineKind::Result { tool, outcome: ToolOutcome::Error(error) } => {
                 write!(f, "{tool} fails: {error}")

@@ -103,8 +103,10 @@ fn ask_mingo(pairs: &[(Value, Value)]) -> Vec<Value> {
     let output = node.wait_with_output().expect("the oracle ends");
     assert!(output.status.success(), "the oracle failed");
     let answers = String::from_utf8(output.stdout).expect("the oracle writes JSON");
-    let answers: Vec<Value> =
-        answers.lines().map(|line| serde_json::from_str(line).expect("the oracle writes JSON")).collect();
+    let answers: Vec<Value> = answers
+        .lines()
+        .map(|line| rehearsal_core::json::from_str(line).expect("the oracle writes JSON"))
+        .collect();
     assert_eq!(answers.len(), pairs.len(), "one answer to each pair");
     answers
 }

@@ -1,11 +1,16 @@
 //! When two JSON values are the same.
 
-use serde_json::{Map, Number, Value};
+use std::cmp::Ordering;
+
+use rehearsal_core::json::{compare_numbers, is_number};
+use serde_json::{Map, Value};
 
 /// Whether two values are the same, numbers by their value: 2 is 2.0, as JSON knows one kind of number only.
 pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
+    if let Some(order) = compare_numbers(a, b) {
+        return order == Ordering::Equal;
+    }
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => is_same_number(a, b),
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
         }
@@ -19,8 +24,8 @@ pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
 /// Whether two values are the same to Python's `==`: also `True` is 1 and `False` is 0.
 pub(crate) fn is_same_to_python(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Bool(truth), Value::Number(number)) | (Value::Number(number), Value::Bool(truth)) => {
-            is_same_number(number, &Number::from(u8::from(*truth)))
+        (Value::Bool(truth), number) | (number, Value::Bool(truth)) if is_number(number) => {
+            is_same(number, &Value::from(u8::from(*truth)))
         }
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_to_python(a, b))
@@ -33,28 +38,6 @@ pub(crate) fn is_same_to_python(a: &Value, b: &Value) -> bool {
 /// [`is_same_to_python`] for two objects; the order of keys does not matter.
 pub(crate) fn is_same_object_to_python(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
     a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_same_to_python(a, b)))
-}
-
-fn is_same_number(a: &Number, b: &Number) -> bool {
-    match (a.as_i128(), b.as_i128()) {
-        (Some(a), Some(b)) => a == b,
-        (Some(whole), None) => is_whole(b, whole),
-        (None, Some(whole)) => is_whole(a, whole),
-        (None, None) => a.as_f64() == b.as_f64(),
-    }
-}
-
-/// Whether a fraction is exactly this whole number; converting the whole number instead would round it.
-fn is_whole(fraction: &Number, whole: i128) -> bool {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "whole numbers of JSON are far inside the range of i128"
-    )]
-    let found = fraction
-        .as_f64()
-        .filter(|value| value.fract() == 0.0 && value.abs() < 1e30)
-        .map(|value| value as i128);
-    found == Some(whole)
 }
 
 #[cfg(test)]
@@ -86,6 +69,14 @@ mod tests {
         check(&json!(9_007_199_254_740_993_u64), &json!(9_007_199_254_740_992.0), [false, false]);
         check(&json!(u64::MAX), &json!(1.844_674_407_370_955_2e19), [false, false]);
         check(&json!(-5), &json!(-5.0), [true, true]);
+        let beyond = |digits| rehearsal_core::json::whole(digits).unwrap();
+        let odd = beyond("18446744073709551617");
+        check(&odd, &json!(1.844_674_407_370_955_2e19), [false, false]);
+        check(&beyond("18446744073709551616"), &json!(1.844_674_407_370_955_2e19), [true, true]);
+        check(&odd, &beyond("18446744073709551618"), [false, false]);
+        check(&odd, &odd, [true, true]);
+        check(&odd, &json!("18446744073709551617"), [false, false]);
+        check(&odd, &json!(true), [false, false]);
     }
 
     #[test]

@@ -167,7 +167,7 @@ pub fn final_response(ledger: &Ledger) -> Option<(u64, String)> {
         _ => None,
     });
     let structured = answer.filter(|(_, output)| !output.is_null() && !output.is_string());
-    spoken.or_else(|| structured.map(|(seq, output)| (seq, output.to_string())))
+    spoken.or_else(|| structured.map(|(seq, output)| (seq, rehearsal_core::json::text(output))))
 }
 
 fn is_nested(event: &Event) -> bool {

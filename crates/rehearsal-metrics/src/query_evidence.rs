@@ -19,5 +19,5 @@ pub(crate) fn unmet(query: &Query, document: &Value) -> Option<String> {
 }
 
 fn short(value: &Value) -> String {
-    excerpt(&value.to_string(), EVIDENCE)
+    excerpt(&rehearsal_core::json::text(value), EVIDENCE)
 }

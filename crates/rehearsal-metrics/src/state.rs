@@ -97,7 +97,9 @@ impl StateMetric {
     fn finding(&self, ledger: &Ledger, value: Option<&Value>) -> String {
         let Self { scope, key, .. } = self;
         match value {
-            Some(value) => format!("{scope}.{key} is {}", excerpt(&value.to_string(), EVIDENCE)),
+            Some(value) => {
+                format!("{scope}.{key} is {}", excerpt(&rehearsal_core::json::text(value), EVIDENCE))
+            }
             None if ledger.state().has_scope(scope) => format!("{scope}.{key} is not set"),
             None => format!("scope `{scope}` was never set"),
         }
@@ -204,7 +206,7 @@ fn mentions_existence(condition: &Value) -> bool {
 impl fmt::Debug for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Equals(value) => write!(f, "Equals({value})"),
+            Self::Equals(value) => write!(f, "Equals({})", rehearsal_core::json::shown(value)),
             Self::Matches(query) => write!(f, "Matches({})", query.source()),
             Self::Satisfies(query) => write!(f, "Satisfies({})", query.source()[VALUE]),
             Self::Custom(_) => f.write_str("Custom"),

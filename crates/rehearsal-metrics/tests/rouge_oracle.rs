@@ -98,5 +98,5 @@ fn ask(question: &Value) -> Value {
     drop(input);
     let output = oracle.wait_with_output().expect("the oracle ends");
     assert!(output.status.success(), "the oracle failed: run `cargo xtask setup`");
-    serde_json::from_slice(&output.stdout).expect("the oracle writes JSON")
+    rehearsal_core::json::from_slice(&output.stdout).expect("the oracle writes JSON")
 }

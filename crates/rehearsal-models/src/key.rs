@@ -77,10 +77,10 @@ impl Key {
         // JSON can write a letter in more than one way, and what is read from it is the key again.
         let may_hide = text.contains("\\u") || text.contains("\\/") || secret.contains(['"', '\\']);
         if may_hide
-            && let Ok(mut value) = serde_json::from_str::<Value>(&text)
+            && let Ok(mut value) = rehearsal_core::json::from_str::<Value>(&text)
             && remove_from_value(&mut value, secret)
         {
-            return value.to_string();
+            return rehearsal_core::json::text(&value);
         }
         text
     }

@@ -105,7 +105,7 @@ impl Protocol {
 }
 
 fn bytes(request: &impl Serialize) -> Result<Vec<u8>, WireError> {
-    serde_json::to_vec(request)
+    rehearsal_core::json::to_vec(request)
         .map_err(|error| WireError::unsupported(format!("it cannot be written as JSON: {error}")))
 }
 

@@ -165,7 +165,7 @@ fn setup_difference(recorded: &ModelSetup, asked: &ModelSetup) -> Option<String>
         return Some("the schema of the output differs".to_owned());
     }
     if recorded.settings != asked.settings {
-        let text = |setup: &ModelSetup| serde_json::to_string(&setup.settings).unwrap_or_default();
+        let text = |setup: &ModelSetup| rehearsal_core::json::to_string(&setup.settings).unwrap_or_default();
         return Some(both("the settings differ", &text(recorded), &text(asked)));
     }
     None

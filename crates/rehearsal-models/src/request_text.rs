@@ -59,7 +59,7 @@ fn part(part: &Part) -> String {
 }
 
 fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+    rehearsal_core::json::to_string(value).unwrap_or_default()
 }
 
 fn one_line(text: &str) -> String {

@@ -324,8 +324,8 @@ mod tests {
                 assert_eq!((spec.api(), spec.model(), spec.base_url()), (api, model, url), "{text}");
                 let again: ModelSpec = spec.to_string().parse().unwrap();
                 assert_eq!(again, spec);
-                let json = serde_json::to_string(&spec).unwrap();
-                assert_eq!(serde_json::from_str::<ModelSpec>(&json).unwrap(), spec);
+                let json = rehearsal_core::json::to_string(&spec).unwrap();
+                assert_eq!(rehearsal_core::json::from_str::<ModelSpec>(&json).unwrap(), spec);
             }
             (Err(error), Err(part)) => {
                 let error = error.to_string();

@@ -136,7 +136,7 @@ impl WireError {
 
 /// Reads JSON; where it is not what was expected, the error shows the text.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T, WireError> {
-    serde_json::from_str(text)
+    rehearsal_core::json::from_str(text)
         .map_err(|error| WireError::malformed(format!("{what}: {error}: {}", shorten(text, 300))))
 }
 

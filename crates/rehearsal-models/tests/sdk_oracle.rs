@@ -38,7 +38,7 @@ fn their_types_accept_what_we_write() {
         let known = !NOT_IN_THE_SDK.iter().any(|part| name.contains(part));
         if name.starts_with("request_") && known {
             // As it was written from the reference, and as we write what it means.
-            add(api, "request", format!("{api:?} {name}"), serde_json::from_str(&text).unwrap());
+            add(api, "request", format!("{api:?} {name}"), rehearsal_core::json::from_str(&text).unwrap());
             let request = api.read_request(&text, "m").unwrap();
             add(api, "request", format!("{api:?} {name}, written"), api.write_request(&request).unwrap());
             if api == Api::OpenAi {
@@ -51,13 +51,13 @@ fn their_types_accept_what_we_write() {
                 );
             }
         } else if name.starts_with("response_") && known {
-            add(api, "response", format!("{api:?} {name}"), serde_json::from_str(&text).unwrap());
+            add(api, "response", format!("{api:?} {name}"), rehearsal_core::json::from_str(&text).unwrap());
             let response = api.read_response(&text).unwrap();
             let envelope = Envelope { id: "r-1".into(), created: 1_767_268_800, model: "m".into() };
             let written = api.write_response(&response, &envelope).unwrap();
             let events = api.events(&written.to_string()).unwrap();
             for (number, event) in events.iter().filter(|event| event.data != "[DONE]").enumerate() {
-                let json = serde_json::from_str(&event.data).unwrap();
+                let json = rehearsal_core::json::from_str(&event.data).unwrap();
                 add(api, "event", format!("{api:?} {name}, event {number}"), json);
             }
             add(api, "response", format!("{api:?} {name}, written"), written);
@@ -71,14 +71,14 @@ fn their_types_accept_what_we_write() {
                     api,
                     "event",
                     format!("{api:?} {name}, event {number}"),
-                    serde_json::from_str(data).unwrap(),
+                    rehearsal_core::json::from_str(data).unwrap(),
                 );
             }
         }
     }
     let asked = items.len();
     let report: Vec<Value> =
-        serde_json::from_str(&python("sdk_types.py", &[], &json!(items).to_string())).unwrap();
+        rehearsal_core::json::from_str(&python("sdk_types.py", &[], &json!(items).to_string())).unwrap();
     assert_eq!(report.len(), asked);
     assert!(asked > 200, "only {asked} were checked");
     let problems: Vec<String> = report
@@ -186,7 +186,7 @@ async fn exchange(api: Api) -> (Value, Vec<ModelRequest>) {
     let run = move || python("sdk_calls.py", &[api.folder(), &address], "");
     let output = tokio::task::spawn_blocking(run).await.unwrap();
     let asked = asked.lock().unwrap().clone();
-    (serde_json::from_str(&output).unwrap(), asked)
+    (rehearsal_core::json::from_str(&output).unwrap(), asked)
 }
 
 async fn answer(api: Api, received: &Received, log: &Mutex<Vec<ModelRequest>>, model: &dyn Model) -> Answer {

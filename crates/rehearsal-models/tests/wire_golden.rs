@@ -23,7 +23,7 @@ fn requests_are_written_as_they_were_read() {
     let mut count = 0;
     for (api, path) in goldens("request_", ".json") {
         let text = fs::read_to_string(&path).unwrap();
-        let original: Value = serde_json::from_str(&text).unwrap();
+        let original: Value = rehearsal_core::json::from_str(&text).unwrap();
         assert_eq!(api.rewrite_request(&text).unwrap(), original, "{}", path.display());
 
         let request = api.read_request(&text, "a-model").unwrap();
@@ -42,7 +42,7 @@ fn responses_are_written_as_they_were_read() {
     let mut count = 0;
     for (api, path) in goldens("response_", ".json") {
         let text = fs::read_to_string(&path).unwrap();
-        let original: Value = serde_json::from_str(&text).unwrap();
+        let original: Value = rehearsal_core::json::from_str(&text).unwrap();
         assert_eq!(api.rewrite_response(&text).unwrap(), original, "{}", path.display());
 
         let response = api.read_response(&text).unwrap();
@@ -76,7 +76,7 @@ fn a_streamed_response_is_the_whole_one() {
         let text = fs::read_to_string(&path).unwrap();
         let stream: String = api.events(&text).unwrap().iter().map(ToString::to_string).collect();
         let assembled = api.assemble(&[stream.as_bytes()]).unwrap();
-        let mut original: Value = serde_json::from_str(&text).unwrap();
+        let mut original: Value = rehearsal_core::json::from_str(&text).unwrap();
         if api == Api::OpenAi {
             // A streamed message always says whether there is content and a refusal.
             let message = original["choices"][0]["message"].as_object_mut().unwrap();
@@ -187,7 +187,7 @@ fn comparable(response: &ModelResponse) -> Value {
 }
 
 fn pretty(value: &Value) -> String {
-    let mut text = serde_json::to_string_pretty(value).unwrap();
+    let mut text = rehearsal_core::json::to_string_pretty(value).unwrap();
     text.push('\n');
     text
 }

@@ -139,7 +139,7 @@ impl Expression {
         let limits = Limits { deadline: DEADLINE, memory: MEMORY, stack: 256 * 1024, output: LARGEST_OUTPUT };
         let outcome = engine::run(&self.program, &self.place, scope, &limits);
         let text = outcome.map_err(|failure| self.error(failure, DEADLINE))?;
-        serde_json::from_str(&text)
+        rehearsal_core::json::from_str(&text)
             .map_err(|error| JsError::Worker { place: self.place.clone(), source: error.into() })
     }
 

@@ -66,7 +66,7 @@ impl Reader<'_> {
     fn source(&self, node: &Node) -> String {
         match self.text.get(node.span.clone()).map(str::trim) {
             Some(source) if !source.is_empty() && !source.starts_with('*') => source.to_owned(),
-            _ => node.to_json().to_string().trim_matches('"').to_owned(),
+            _ => rehearsal_core::json::text(&node.to_json()).trim_matches('"').to_owned(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Reader<'_> {
 
     fn number(&mut self, node: &Node, what: &str) -> Option<f64> {
         match &node.value {
-            NodeValue::Number(number) => number.as_f64(),
+            NodeValue::Number(number) => rehearsal_core::json::as_f64(number),
             _ => {
                 self.wrong_type(node, what, "a number");
                 None

@@ -34,7 +34,9 @@ pub struct ScenarioResult {
     /// What it came to.
     #[schemars(with = "Word<VerdictWord>")]
     pub verdict: Verdict,
-    /// The seed that repeats it.
+    /// The seed that repeats it, as digits.
+    #[serde(with = "rehearsal_core::json::seed")]
+    #[schemars(with = "String")]
     pub seed: u64,
     /// How long it took.
     pub duration_ms: u64,

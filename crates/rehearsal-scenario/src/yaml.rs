@@ -13,7 +13,7 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 use serde_saphyr::{Location, Spanned};
 
 use crate::Problem;
@@ -64,8 +64,8 @@ pub enum NodeValue {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number.
-    Number(Number),
+    /// A number, as [`rehearsal_core::json`] holds it.
+    Number(Value),
     /// A date without quotes, such as `2026-01-01`.
     Date(String),
     /// Text.
@@ -108,8 +108,8 @@ impl Node {
         match &self.value {
             NodeValue::Null => Value::Null,
             NodeValue::Bool(value) => Value::Bool(*value),
-            NodeValue::Number(value) => Value::Number(value.clone()),
-            NodeValue::Date(text) | NodeValue::Text(text) => Value::String(text.clone()),
+            NodeValue::Number(value) => value.clone(),
+            NodeValue::Date(text) | NodeValue::Text(text) => Value::String(rehearsal_core::json::plain(text)),
             NodeValue::List(items) => items.iter().map(Self::to_json).collect(),
             NodeValue::Map(entries) => {
                 let fields = entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json()));

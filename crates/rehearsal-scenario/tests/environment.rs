@@ -264,7 +264,7 @@ mod snapshots {
             let mut files = environment.files().await.unwrap();
             assert_eq!(files.get("./a//b/c"), Some(&File::Text("text".into())));
             assert_eq!(files.files.remove("fits"), Some(File::Text("x".repeat(65536))));
-            let json = serde_json::to_string_pretty(&files).unwrap();
+            let json = rehearsal_core::json::to_string_pretty(&files).unwrap();
             expect![[r#"
                 {
                   "files": {
@@ -300,7 +300,7 @@ mod snapshots {
                   }
                 }"#]]
             .assert_eq(&json);
-            assert_eq!(serde_json::from_str::<Files>(&json).unwrap(), files);
+            assert_eq!(rehearsal_core::json::from_str::<Files>(&json).unwrap(), files);
         });
     }
 
@@ -319,9 +319,9 @@ mod snapshots {
                 ("c".to_owned(), File::Text("123".into())),
             ];
             assert_eq!(files, Files { files: BTreeMap::from(expected), truncated: 2 });
-            let json = serde_json::to_string(&files).unwrap();
+            let json = rehearsal_core::json::to_string(&files).unwrap();
             assert!(json.ends_with(r#""truncated":2}"#), "{json}");
-            assert_eq!(serde_json::from_str::<Files>(&json).unwrap(), files);
+            assert_eq!(rehearsal_core::json::from_str::<Files>(&json).unwrap(), files);
         });
     }
 
@@ -353,8 +353,8 @@ mod snapshots {
                 File::Binary { bytes: number },
                 File::TooLarge { bytes: number },
             ] {
-                let json = serde_json::to_string(&file).unwrap();
-                prop_assert_eq!(serde_json::from_str::<File>(&json).unwrap(), file);
+                let json = rehearsal_core::json::to_string(&file).unwrap();
+                prop_assert_eq!(rehearsal_core::json::from_str::<File>(&json).unwrap(), file);
             }
         }
     }

@@ -1222,7 +1222,7 @@ fn the_judge_is_shown_what_happened() {
           ],
           "additionalProperties": false
         }"#]]
-    .assert_eq(&serde_json::to_string_pretty(&question.schema).unwrap());
+    .assert_eq(&rehearsal_core::json::to_string_pretty(&question.schema).unwrap());
     assert_eq!((question.judge, question.temperature), (None, None));
     let strict = of_step("type: llm_judge, prompt: p, expected: '0.8+', model_type: strict, temperature: 0");
     let question = asked(&strict, &ledger).remove(0);

@@ -113,7 +113,7 @@ pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
 /// All calls, without the checks at the door.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (router, _) = described().split_for_parts();
-    let text: Arc<str> = serde_json::to_string_pretty(&openapi()).unwrap_or_default().into();
+    let text: Arc<str> = rehearsal_core::json::to_string_pretty(&openapi()).unwrap_or_default().into();
     router
         .route("/openapi.json", get(move || std::future::ready(reply::json_text(&text))))
         .fallback_service(get(page::serve).fallback(reply::no_such_call))

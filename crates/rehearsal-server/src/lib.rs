@@ -27,7 +27,7 @@ pub use serve::{Server, ServerConfig};
 
 /// The description of the HTTP API, as `/openapi.json` serves it.
 pub fn openapi_json() -> String {
-    let mut text = serde_json::to_string_pretty(&http::openapi()).unwrap_or_default();
+    let mut text = rehearsal_core::json::to_string_pretty(&http::openapi()).unwrap_or_default();
     text.push('\n');
     text
 }

@@ -176,7 +176,7 @@ fn a_request_is_read_by_its_numbers() {
     );
     assert_eq!(setup.output_schema.as_deref(), Some(&json!({"type": "string", "title": "answer"})));
     assert_eq!(
-        serde_json::to_string(&setup.tools).unwrap(),
+        rehearsal_core::json::to_string(&setup.tools).unwrap(),
         concat!(
             r#"[{"name":"add","description":"adds","parameters":{"type":"object","properties":{"#,
             r#""b":{"anyOf":[{"type":"string","enum":["x"]},{"type":"null"}]},"#,

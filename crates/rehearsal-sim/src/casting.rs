@@ -224,7 +224,7 @@ It was called with:
 
 /// JSON over several lines, indented to stand in a message.
 pub(crate) fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()).replace('\n', "\n  ")
+    rehearsal_core::json::to_string_pretty(value).unwrap_or_default().replace('\n', "\n  ")
 }
 
 /// A tool's name as a Rust variable would be called.

@@ -67,7 +67,7 @@ impl fmt::Display for CaseRun {
             writeln!(
                 f,
                 "ended by {}",
-                serde_json::to_string(&reason).map_err(|_| fmt::Error)?.trim_matches('"')
+                rehearsal_core::json::to_string(&reason).map_err(|_| fmt::Error)?.trim_matches('"')
             )?;
         }
         if let Some(error) = &result.error {

@@ -103,12 +103,13 @@ impl Row {
 
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, StoreError> {
         let text = self.text()?;
-        serde_json::from_str(&text).map_err(|error| odd(format!("JSON that cannot be read: {error}")))
+        rehearsal_core::json::from_str(&text)
+            .map_err(|error| odd(format!("JSON that cannot be read: {error}")))
     }
 
     pub(crate) fn json_or_none<T: serde::de::DeserializeOwned>(&mut self) -> Result<Option<T>, StoreError> {
         let Some(text) = self.text_or_none()? else { return Ok(None) };
-        serde_json::from_str(&text)
+        rehearsal_core::json::from_str(&text)
             .map(Some)
             .map_err(|error| odd(format!("JSON that cannot be read: {error}")))
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use rehearsal_core::Event;
+use rehearsal_core::{Event, json};
 use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -25,7 +25,8 @@ const LONGEST_TEXT: usize = 48 << 10;
 /// # Errors
 /// The text is not JSON.
 pub fn beginning(text: &str) -> serde_json::Result<Value> {
-    let mut reader = serde_json::Deserializer::from_str(text);
+    let text = json::marked(text);
+    let mut reader = serde_json::Deserializer::from_str(&text);
     let value = Part::Some(&mut Room::new()).deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
@@ -34,9 +35,10 @@ pub fn beginning(text: &str) -> serde_json::Result<Value> {
 /// Reads the line of an event, and of a long output the beginning. Says whether something was left out.
 pub(crate) fn event(line: &str) -> serde_json::Result<(Event, bool)> {
     if line.len() <= LONG {
-        return Ok((serde_json::from_str(line)?, false));
+        return Ok((json::from_str(line)?, false));
     }
-    let mut reader = serde_json::Deserializer::from_str(line);
+    let line = json::marked(line);
+    let mut reader = serde_json::Deserializer::from_str(&line);
     let mut room = Room::new();
     let value = Part::Of(Place::Event, &mut room).deserialize(&mut reader)?;
     Ok((Event::deserialize(value)?, room.was_cut))
@@ -145,6 +147,8 @@ impl<'de> Visitor<'de> for Part<'_> {
             return Ok(text.into());
         }
         room.was_cut = true;
+        // Of a number that is too long the beginning is a text.
+        let text = json::text_or_digits(text);
         let end = text.floor_char_boundary(most);
         Ok(format!("{}… ({} bytes more)", &text[..end], text.len() - end).into())
     }
@@ -193,6 +197,10 @@ mod tests {
     fn what_is_short_is_whole() {
         let value = json!({"a": [1, -2, 2.5, null, true, "x"], "b": {"c": {}}});
         assert_eq!(beginning(&value.to_string()).unwrap(), value);
+        let large = "[123456789012345678901234567890,{\"a\":-9223372036854775809}]";
+        assert_eq!(json::text(&beginning(large).unwrap()), large);
+        let long = beginning(&format!("[{}]", "7".repeat(100_000))).unwrap();
+        assert!(long[0].as_str().is_some_and(|cut| cut.starts_with("777") && cut.ends_with("bytes more)")));
     }
 
     #[test]
@@ -227,7 +235,7 @@ mod tests {
             },
         }))
         .unwrap();
-        let (read, is_cut) = event(&serde_json::to_string(&whole).unwrap()).unwrap();
+        let (read, is_cut) = event(&json::to_string(&whole).unwrap()).unwrap();
         let EventBody::Note { data, .. } = &read.body else { panic!("{read:?}") };
         assert!(is_cut && data["output"][0].as_str().unwrap().len() < 50_000);
         assert_eq!(data["error"], text);

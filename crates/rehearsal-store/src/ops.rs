@@ -48,7 +48,7 @@ const DEEPEST: usize = 100;
 
 /// JSON as it is kept: such that it can be read again.
 fn json(value: &impl serde::Serialize) -> Result<String, crate::StoreError> {
-    let text = serde_json::to_string(value)
+    let text = rehearsal_core::json::to_string(value)
         .map_err(|error| crate::StoreError::Refused(format!("it cannot be written as JSON: {error}")))?;
     readable(text)
 }

@@ -163,7 +163,7 @@ fn name_and_json(text: &str) -> (Arc<str>, Option<Value>) {
 }
 
 fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("`{text}` is not JSON: {error}"))
+    rehearsal_core::json::from_str(text).unwrap_or_else(|error| panic!("`{text}` is not JSON: {error}"))
 }
 
 fn reason(text: &str) -> EndReason {

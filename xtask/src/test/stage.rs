@@ -106,6 +106,7 @@ impl<'a> Stage<'a> {
 
 /// The path in a message of cargo's that it linked a program.
 fn executable(message: &str) -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "cargo writes no large numbers")]
     let message: Value = serde_json::from_str(message).ok()?;
     message["executable"].as_str().map(PathBuf::from)
 }

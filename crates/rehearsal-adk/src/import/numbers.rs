@@ -15,10 +15,12 @@ const MARK: char = '\0';
 /// JSON in which such numbers may stand. They become null, and are noted.
 pub(super) fn parse(text: &str, path: &str, notes: &mut Vec<Note>) -> Result<Value, ImportError> {
     let marked = replaced(text, |word| format!("\"\\u0000{word}\""));
-    let mut value = serde_json::from_str(&marked).map_err(|error| match &marked {
+    let mut value = rehearsal_core::json::from_str(&marked).map_err(|error| match &marked {
         Cow::Borrowed(_) => not_json(&error),
         // The error's place is told in the text as it is.
-        Cow::Owned(_) => not_json(&serde_json::from_str::<IgnoredAny>(&masked(text)).err().unwrap_or(error)),
+        Cow::Owned(_) => {
+            not_json(&rehearsal_core::json::from_str::<IgnoredAny>(&masked(text)).err().unwrap_or(error))
+        }
     })?;
     if matches!(marked, Cow::Owned(_)) {
         take_out(&mut value, path, notes);

@@ -64,6 +64,7 @@ impl<'t> Outline<'t> {
 /// The texts of a list's items; nothing where it is no list.
 pub(crate) fn items(list: &str) -> Option<Vec<&str>> {
     let masked = numbers::masked(list);
+    #[expect(clippy::disallowed_methods, reason = "pieces of the text itself are asked for, not values")]
     let items: Vec<&RawValue> = serde_json::from_str(&masked).ok()?;
     Some(items.into_iter().map(|item| same(item.get(), &masked, list)).collect())
 }

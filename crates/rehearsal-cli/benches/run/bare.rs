@@ -23,7 +23,7 @@ pub(crate) fn call(base_url: &str, bodies: &str) {
             let talk = tokio::spawn(async move {
                 for body in bodies.iter() {
                     // A client reads its own request and the answer, so both are parsed.
-                    let body: Value = serde_json::from_str(body).expect("a body is JSON");
+                    let body: Value = rehearsal_core::json::from_str(body).expect("a body is JSON");
                     let answer = client.post(&*url).json(&body).send().await.expect("the server answers");
                     let answer: Value = answer.json().await.expect("the answer is JSON");
                     assert!(answer["choices"][0]["message"].is_object());

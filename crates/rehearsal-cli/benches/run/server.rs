@@ -69,7 +69,8 @@ pub(crate) fn serve(record: &str) {
                         let (file, count) = &mut *record.borrow_mut();
                         *count += 1;
                         if *count <= RECORDED {
-                            let body: Value = serde_json::from_slice(body).expect("a request is JSON");
+                            let body: Value =
+                                rehearsal_core::json::from_slice(body).expect("a request is JSON");
                             writeln!(file, "{body}").expect("it can be written down");
                         }
                     };
@@ -114,7 +115,7 @@ async fn answer_all(mut stream: TcpStream, keep: impl Fn(&[u8])) -> std::io::Res
 }
 
 fn answer(body: &[u8]) -> Value {
-    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let request: Value = rehearsal_core::json::from_slice(body).unwrap_or_default();
     let last =
         request["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap_or_default();
     let asked = last["content"].as_str().unwrap_or_default();

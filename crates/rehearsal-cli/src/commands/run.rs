@@ -125,7 +125,9 @@ pub(crate) struct RunResult {
     pub(crate) started_at: String,
     /// How long it took, in milliseconds.
     pub(crate) duration_ms: u64,
-    /// Where its chance came from.
+    /// Where its chance came from: a number of 64 bits, as digits.
+    #[serde(with = "rehearsal_core::json::seed")]
+    #[schemars(with = "String")]
     pub(crate) seed: u64,
     /// Whether somebody interrupted it.
     pub(crate) interrupted: bool,
@@ -383,7 +385,8 @@ fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, left: &Left) -> Res
 }
 
 fn json(result: &RunResult) -> Result<String, String> {
-    serde_json::to_string_pretty(result).map_err(|error| format!("the results cannot be written: {error}"))
+    rehearsal_core::json::to_string_pretty(result)
+        .map_err(|error| format!("the results cannot be written: {error}"))
 }
 
 /// The command that repeats just this run.

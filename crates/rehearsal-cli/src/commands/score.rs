@@ -289,7 +289,7 @@ fn print(args: &ScoreArgs, result: &RunResult, runs: &[(PathBuf, CaseRun)]) {
 
 fn write_json(args: &ScoreArgs, result: &RunResult) -> Result<(), String> {
     let Some(path) = args.json.as_deref() else { return Ok(()) };
-    let json = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
+    let json = rehearsal_core::json::to_string_pretty(result).map_err(|error| error.to_string())?;
     if path == Path::new("-") {
         output::data(&json);
         return Ok(());

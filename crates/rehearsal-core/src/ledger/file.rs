@@ -22,7 +22,7 @@ impl Ledger {
     /// The writer fails.
     pub fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
         for event in self.events.iter() {
-            serde_json::to_writer(&mut writer, event)?;
+            crate::json::to_writer(&mut writer, event)?;
             writer.write_all(b"\n")?;
         }
         Ok(())
@@ -48,7 +48,7 @@ impl Ledger {
             if line.trim().is_empty() {
                 continue;
             }
-            let event: Event = serde_json::from_str(&line).map_err(|source| {
+            let event: Event = crate::json::from_str(&line).map_err(|source| {
                 if source.is_eof() {
                     ReadLedgerError::Torn { line: number }
                 } else {

@@ -2,12 +2,16 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
+
+use crate::json;
 
 /// Whether two values are equal: numbers by value (`1` is `1.0`), objects whatever the order of their keys.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
+    if let Some(order) = json::compare_numbers(a, b) {
+        return order == Ordering::Equal;
+    }
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => order_numbers(a, b) == Ordering::Equal,
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
@@ -23,16 +27,19 @@ pub(super) fn order_within_type(a: &Value, b: &Value) -> Option<Ordering> {
 
 /// Orders any two values: by type as Mongo ranks them, then by value.
 fn order(a: &Value, b: &Value) -> Ordering {
+    if let Some(order) = json::compare_numbers(a, b) {
+        return order;
+    }
     match (a, b) {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        (Value::Number(a), Value::Number(b)) => order_numbers(a, b),
+        _ if rank(a) != rank(b) => rank(a).cmp(&rank(b)),
         (Value::String(a), Value::String(b)) => a.cmp(b),
         (Value::Array(a), Value::Array(b)) => {
             let first_difference = a.iter().zip(b).map(|(a, b)| order(a, b)).find(|order| order.is_ne());
             first_difference.unwrap_or_else(|| a.len().cmp(&b.len()))
         }
         (Value::Object(a), Value::Object(b)) => order_objects(a, b),
-        _ => rank(a).cmp(&rank(b)),
+        _ => Ordering::Equal,
     }
 }
 
@@ -56,43 +63,12 @@ fn rank(value: &Value) -> u8 {
     match value {
         Value::Null => 0,
         Value::Number(_) => 1,
+        Value::String(_) if json::is_number(value) => 1,
         Value::String(_) => 2,
         Value::Object(_) => 3,
         Value::Array(_) => 4,
         Value::Bool(_) => 5,
     }
-}
-
-enum Exact {
-    /// Any `i64` or `u64`.
-    Whole(i128),
-    Float(f64),
-}
-
-fn exact(number: &Number) -> Exact {
-    let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-    // JSON has no NaN, and without serde_json's `arbitrary_precision` every other number is an `f64`.
-    whole.map_or_else(|| Exact::Float(number.as_f64().unwrap_or(f64::NAN)), Exact::Whole)
-}
-
-fn order_numbers(a: &Number, b: &Number) -> Ordering {
-    match (exact(a), exact(b)) {
-        (Exact::Whole(a), Exact::Whole(b)) => a.cmp(&b),
-        (Exact::Float(a), Exact::Float(b)) => a.partial_cmp(&b).unwrap_or_else(|| a.total_cmp(&b)),
-        (Exact::Whole(a), Exact::Float(b)) => order_whole_and_float(a, b),
-        (Exact::Float(a), Exact::Whole(b)) => order_whole_and_float(b, a).reverse(),
-    }
-}
-
-/// Compares without rounding the whole number to a float: 2^53 + 1 is greater than 2^53 as a float.
-fn order_whole_and_float(whole: i128, float: f64) -> Ordering {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the cast saturates, and a saturated value lies beyond every `i64` and `u64` on the right side"
-    )]
-    let truncated = float.trunc() as i128;
-    let fraction = float.fract();
-    whole.cmp(&truncated).then_with(|| 0.0_f64.partial_cmp(&fraction).unwrap_or(Ordering::Equal))
 }
 
 /// A type that `$type` can ask for.
@@ -141,15 +117,9 @@ impl Kind {
     /// Whether a value is of this type.
     pub(super) fn holds(self, value: &Value) -> bool {
         match self {
-            Self::Number => value.is_number(),
-            Self::Whole => match value {
-                Value::Number(number) => match exact(number) {
-                    Exact::Whole(_) => true,
-                    Exact::Float(float) => float.fract() == 0.0,
-                },
-                _ => false,
-            },
-            Self::String => value.is_string(),
+            Self::Number => json::is_number(value),
+            Self::Whole => json::is_whole(value),
+            Self::String => json::as_text(value).is_some(),
             Self::Object => value.is_object(),
             Self::Array => value.is_array(),
             Self::Bool => value.is_boolean(),
@@ -177,6 +147,11 @@ mod tests {
     use serde_json::json;
 
     use super::{order, same};
+    use crate::json::whole;
+
+    fn beyond(digits: &str) -> serde_json::Value {
+        whole(digits).unwrap()
+    }
 
     #[test]
     fn orders_values_without_losing_precision() {
@@ -190,6 +165,10 @@ mod tests {
             (json!(u64::MAX), json!(18_446_744_073_709_551_616.0), Less),
             (json!(u64::MAX), json!(1e300), Less),
             (json!(i64::MIN), json!(-1e300), Greater),
+            (beyond("18446744073709551617"), json!(18_446_744_073_709_551_616.0), Greater),
+            (beyond("18446744073709551617"), beyond("18446744073709551618"), Less),
+            (beyond("18446744073709551617"), json!("a"), Less),
+            (json!([beyond("18446744073709551617")]), json!([u64::MAX]), Greater),
             (json!("a"), json!("b"), Less),
             (json!([1, 2]), json!([1, 2, 0]), Less),
             (json!([2]), json!([1, 9]), Greater),

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::compare::{Kind, order_within_type, same};
 use super::path::{Found, Path};
+use crate::json::as_text;
 
 /// Clauses that must all hold of a document.
 #[derive(Clone, Debug)]
@@ -84,7 +85,7 @@ impl Test {
                 order_within_type(value, bound).is_some_and(|ordering| relation.accepts(ordering))
             }),
             Self::Pattern(regex) => {
-                found.any_present(|value| value.as_str().is_some_and(|text| regex.is_match(text)))
+                found.any_present(|value| as_text(value).is_some_and(|text| regex.is_match(text)))
             }
             Self::Type(kinds) => found.any_present(|value| kinds.iter().any(|kind| kind.holds(value))),
             Self::Exists => !found.values().is_empty(),

@@ -95,15 +95,15 @@ impl QueryError {
 
 /// Names a JSON value in a message: the value itself while it is short, else what kind of value it is.
 pub(super) fn shown(value: &Value) -> String {
-    let text = value.to_string();
+    let text = crate::json::text(value);
     if text.chars().count() <= 32 {
         return format!("`{text}`");
     }
     match value {
         Value::Object(_) => "an object",
         Value::Array(_) => "an array",
-        Value::String(_) => "a long string",
-        Value::Null | Value::Bool(_) | Value::Number(_) => "a long number",
+        Value::String(_) if !crate::json::is_number(value) => "a long string",
+        _ => "a long number",
     }
     .to_owned()
 }

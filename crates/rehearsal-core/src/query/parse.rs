@@ -189,7 +189,7 @@ fn test(operator: &'static str, operand: &Value, place: &str) -> Result<Test, Qu
 
 /// Numbers stand for truth values, as in Mongo.
 fn truth(operand: &Value) -> Option<bool> {
-    operand.as_bool().or_else(|| operand.as_f64().map(|number| number != 0.0))
+    operand.as_bool().or_else(|| crate::json::as_f64(operand).map(|number| number != 0.0))
 }
 
 fn values(operand: &Value) -> Option<&[Value]> {

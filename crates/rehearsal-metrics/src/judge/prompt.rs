@@ -45,7 +45,10 @@ pub(super) fn write(criteria: &str, ledger: &Ledger) -> Option<String> {
     let state = ledger.state();
     for scope in state.scopes() {
         for (key, value) in state.scope(scope) {
-            push_entry(&mut record, &format!("{scope}.{key} = {}", excerpt(&value.to_string(), LIMIT)));
+            push_entry(
+                &mut record,
+                &format!("{scope}.{key} = {}", excerpt(&rehearsal_core::json::text(value), LIMIT)),
+            );
         }
     }
     if state.scopes().all(|scope| state.scope(scope).is_empty()) {
@@ -67,10 +70,11 @@ fn unspoken_answer(ledger: &Ledger, lines: &[Line]) -> Option<(u64, String)> {
         EventBody::FinalResponse { output } if !output.is_null() => Some((event.seq, output)),
         _ => None,
     })?;
-    let text = output.as_str().map_or_else(|| output.to_string(), str::to_owned);
+    let text = rehearsal_core::json::as_text(output)
+        .map_or_else(|| rehearsal_core::json::text(output), str::to_owned);
     let is_shown = |line: &Line| match &line.kind {
         LineKind::Agent(said) => {
-            *said == text || serde_json::from_str::<Value>(said).is_ok_and(|said| said == *output)
+            *said == text || rehearsal_core::json::from_str::<Value>(said).is_ok_and(|said| said == *output)
         }
         _ => false,
     };
@@ -82,10 +86,14 @@ fn shown(line: &Line) -> String {
     let indent = if line.nested { "  " } else { "" };
     match &line.kind {
         LineKind::Call { tool, args } => {
-            format!("{indent}{} calls {tool} {}", line.author, excerpt(&args.to_string(), LIMIT))
+            format!(
+                "{indent}{} calls {tool} {}",
+                line.author,
+                excerpt(&rehearsal_core::json::text(args), LIMIT)
+            )
         }
         LineKind::Result { tool, outcome: ToolOutcome::Output(value) } => {
-            format!("{indent}{tool} gives {}", excerpt(&value.to_string(), LIMIT))
+            format!("{indent}{tool} gives {}", excerpt(&rehearsal_core::json::text(value), LIMIT))
         }
         LineKind::Result { tool, outcome: ToolOutcome::Error(error) } => {
             format!("{indent}{tool} fails: {}", excerpt(&error.to_string(), LIMIT))

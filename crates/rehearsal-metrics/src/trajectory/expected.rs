@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rehearsal_core::Query;
+use rehearsal_core::{Query, json as exact};
 use serde_json::{Map, Value};
 
 use crate::equality::is_same;
@@ -80,9 +80,11 @@ impl ExpectedCall {
     /// What makes the expectation meaningless, if something does.
     pub(super) fn problem(&self) -> Option<String> {
         match &self.args {
-            ExpectedArgs::Whole(args) | ExpectedArgs::Part(args) if !args.is_object() => {
-                Some(format!("the expected arguments of `{}` are not an object: {args}", self.tool))
-            }
+            ExpectedArgs::Whole(args) | ExpectedArgs::Part(args) if !args.is_object() => Some(format!(
+                "the expected arguments of `{}` are not an object: {}",
+                self.tool,
+                exact::shown(args)
+            )),
             _ => None,
         }
     }
@@ -109,7 +111,7 @@ impl ExpectedCall {
             ExpectedArgs::Part(Value::Object(expected)) => {
                 compare(expected, args, Extra::Allowed, "$", &mut found);
             }
-            ExpectedArgs::Whole(other) | ExpectedArgs::Part(other) => unless(false, other),
+            ExpectedArgs::Whole(other) | ExpectedArgs::Part(other) => unless(false, &exact::shown(other)),
         }
         found
     }
@@ -120,11 +122,11 @@ impl fmt::Display for ExpectedCall {
         write!(f, "{} ", self.tool)?;
         match &self.args {
             ExpectedArgs::Any => f.write_str("with any arguments"),
-            ExpectedArgs::Whole(args) => f.write_str(&excerpt(&args.to_string(), EVIDENCE)),
-            ExpectedArgs::Part(args) => write!(f, "with at least {}", excerpt(&args.to_string(), EVIDENCE)),
+            ExpectedArgs::Whole(args) => f.write_str(&excerpt(&exact::text(args), EVIDENCE)),
+            ExpectedArgs::Part(args) => write!(f, "with at least {}", excerpt(&exact::text(args), EVIDENCE)),
             ExpectedArgs::Where { description, .. } => write!(f, "with arguments: {description}"),
             ExpectedArgs::Matching(query) => {
-                write!(f, "with arguments that match {}", excerpt(&query.source().to_string(), EVIDENCE))
+                write!(f, "with arguments that match {}", excerpt(&exact::text(query.source()), EVIDENCE))
             }
         }
     }
@@ -196,12 +198,12 @@ fn step(key: &str) -> String {
 }
 
 fn short(value: &Value) -> String {
-    excerpt(&value.to_string(), 80)
+    excerpt(&exact::text(value), 80)
 }
 
 /// Arguments as evidence shows them.
 pub(super) fn json(args: &Map<String, Value>) -> String {
-    excerpt(&serde_json::json!(args).to_string(), EVIDENCE)
+    excerpt(&exact::text(&serde_json::json!(args)), EVIDENCE)
 }
 
 #[cfg(test)]

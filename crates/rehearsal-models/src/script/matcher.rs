@@ -59,7 +59,7 @@ impl Matcher {
         Self::custom(format!("`{tool}` has answered something with `{text}`"), move |call| {
             let mut responses = new_contents(call).flat_map(Content::responses);
             responses.any(|response| {
-                let json = serde_json::to_string(&response.response).unwrap_or_default();
+                let json = rehearsal_core::json::to_string(&response.response).unwrap_or_default();
                 response.name == wanted && json.contains(&part)
             })
         })

@@ -33,7 +33,7 @@ impl Reply {
 
     /// A text that is JSON, as structured output is.
     pub fn json(value: impl Into<Value>) -> Self {
-        Self::text(value.into().to_string())
+        Self::text(rehearsal_core::json::text(&value.into()))
     }
 
     /// A content with parts of all kinds.

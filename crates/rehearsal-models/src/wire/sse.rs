@@ -31,7 +31,9 @@ impl SseEvent {
     }
 
     pub(crate) fn json(value: &impl Serialize) -> Self {
-        Self::data(serde_json::to_string(value).expect("wire types have text keys and are always written"))
+        Self::data(
+            rehearsal_core::json::to_string(value).expect("wire types have text keys and are always written"),
+        )
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) fn read_arguments(tool: &str, text: &str) -> Result<Map<String, Value
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    match serde_json::from_str(text) {
+    match rehearsal_core::json::from_str(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(WireError::malformed(format!(
             "the arguments of the call of `{tool}` are not a JSON object: {}",
@@ -25,12 +25,12 @@ pub(crate) fn read_arguments(tool: &str, text: &str) -> Result<Map<String, Value
 
 /// Writes an object as JSON text.
 pub(crate) fn write(object: &Map<String, Value>) -> String {
-    serde_json::to_string(object).expect("an object with text keys is always written")
+    rehearsal_core::json::to_string(object).expect("an object with text keys is always written")
 }
 
 /// Reads a tool's result: a JSON object as it is, anything else under `key`.
 pub(crate) fn read_result(text: &str, key: &str) -> Map<String, Value> {
-    match serde_json::from_str(text) {
+    match rehearsal_core::json::from_str(text) {
         Ok(Value::Object(result)) => result,
         _ => into_object(Value::from(text), key),
     }

@@ -27,7 +27,7 @@ impl Received {
     }
 
     pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.body).unwrap()
+        rehearsal_core::json::from_str(&self.body).unwrap()
     }
 }
 

@@ -93,12 +93,12 @@ fn read(scene: &Scene<'_>) -> Result<(u64, Value), MetricResult> {
 
 /// A text that is JSON, or the first block of code in it that is.
 fn parse(text: &str) -> Option<Value> {
-    if let Ok(value) = serde_json::from_str(text) {
+    if let Ok(value) = rehearsal_core::json::from_str(text) {
         return Some(value);
     }
     let blocks = text.split("```").skip(1).step_by(2);
     blocks.into_iter().find_map(|block| {
         let (_language, code) = block.split_once('\n')?;
-        serde_json::from_str(code).ok()
+        rehearsal_core::json::from_str(code).ok()
     })
 }

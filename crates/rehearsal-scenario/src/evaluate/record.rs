@@ -113,7 +113,7 @@ impl Record {
 
 fn shown(line: &Line) -> String {
     let indent = if line.nested { "  " } else { "" };
-    let short = |value: &Value| middle_left_out(&value.to_string(), LONG);
+    let short = |value: &Value| middle_left_out(&rehearsal_core::json::text(value), LONG);
     match &line.kind {
         LineKind::Call { tool, args } => format!("{indent}{} calls {tool} {}", line.author, short(args)),
         LineKind::Result { tool, outcome: ToolOutcome::Output(value) } => {

@@ -117,7 +117,11 @@ impl<'a> Scene<'a> {
         };
         said.or_else(|| {
             let (seq, output) = self.output()?;
-            Some((seq, output.as_str().map_or_else(|| output.to_string(), str::to_owned)))
+            Some((
+                seq,
+                rehearsal_core::json::as_text(output)
+                    .map_or_else(|| rehearsal_core::json::text(output), str::to_owned),
+            ))
         })
     }
 

@@ -1,10 +1,11 @@
 //! The JavaScript engine: reading a source without running it, and running one within limits.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use rehearsal_core::Chance;
+use rehearsal_core::{Chance, json};
 use rquickjs::context::intrinsic;
 use rquickjs::prelude::{Coerced, Func};
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Error, Function, Module, Object, Runtime, Value};
@@ -254,15 +255,31 @@ impl Run<'_> {
         if text.len() > self.limits.output {
             return Ok(Err(Failure::TooLarge(text.len())));
         }
-        Ok(match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(match json::from_str::<serde_json::Value>(&text) {
             Ok(_) => Ok(text),
             Err(error) => Err(Failure::NotJson(format!("what cannot be read again ({error})"))),
         })
     }
 }
 
+/// A value of the scope. What is beyond JavaScript's own whole numbers is a `BigInt` there.
 fn parse<'js>(ctx: &Ctx<'js>, value: &impl Serialize) -> Result<Value<'js>, Error> {
-    ctx.json_parse(serde_json::to_string(value).map_err(|error| Error::Io(error.into()))?)
+    let text = json::to_string(value).map_err(|error| Error::Io(error.into()))?;
+    let marked = with_big_ints(&text);
+    if marked == text {
+        return ctx.json_parse(text);
+    }
+    let revive: Function<'js> = ctx.eval(REVIVE)?;
+    revive.call((marked.into_owned(),))
+}
+
+/// Reads JSON in which texts with a mark before them stand for the `BigInt`s.
+const REVIVE: &str = r#"((parse, big) => (text) => parse(text, (key, value) =>
+    typeof value === "string" && value.startsWith("\ufdd0") ? big(value.slice(1)) : value))(JSON.parse, BigInt)"#;
+
+/// JSON with texts that have a mark before them in place of the whole numbers that JavaScript would round.
+fn with_big_ints(text: &str) -> Cow<'_, str> {
+    json::marked_beyond(text, "9007199254740991")
 }
 
 fn is_out_of_memory(failure: &CaughtError<'_>) -> bool {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::engine::{Failure, Limits};
-use super::worker::{ENGINE_STACK, READY, Request, Response};
+use super::worker::{ENGINE_STACK, READY, Request, Response, received, sent};
 use super::{DEADLINE, Expression, JsError, LARGEST_OUTPUT, MEMORY, Scope};
 
 const MOST_WORKERS: usize = 4;
@@ -95,7 +95,7 @@ impl Shared {
             Some(response) => {
                 self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
                 let text = response.outcome.map_err(|failure| expression.error(failure, deadline))?;
-                serde_json::from_str(text.get()).map_err(|error| lost(error.into()))
+                rehearsal_core::json::from_str(text.get()).map_err(|error| lost(error.into()))
             }
             None => Err(expression.error(Failure::TookTooLong, deadline)),
         }
@@ -157,12 +157,12 @@ impl Worker {
     fn ask(&mut self, request: &mut Request, patience: Duration) -> io::Result<Option<Response>> {
         self.asked += 1;
         request.id = self.asked;
-        let mut line = serde_json::to_vec(request)?;
+        let mut line = sent(request)?;
         line.push(b'\n');
         let sent = self.requests.write_all(&line).and_then(|()| self.requests.flush());
         sent.map_err(|error| io::Error::new(error.kind(), format!("the worker ended: {error}")))?;
         let Some(line) = self.line(patience)? else { return Ok(None) };
-        let response: Response = serde_json::from_str(&line)?;
+        let response: Response = received(&line)?;
         if response.id != self.asked {
             return Err(io::Error::other("the worker answered another request"));
         }

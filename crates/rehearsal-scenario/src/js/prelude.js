@@ -3,7 +3,9 @@
 (function (now, random, globals) {
   const RealDate = Date;
   const { stringify, parse } = JSON;
-  const { isFinite } = Number;
+  const { isFinite, isSafeInteger: isSafe } = Number;
+  const [number, big] = [Number, BigInt];
+  const { slice, replace, trim } = String.prototype;
   const functionText = Function.prototype.toString;
   const [promise, map, set] = [Promise, Map, Set];
 
@@ -30,24 +32,41 @@
   const problem = (value) => {
     if (typeof value === "function") return "a function";
     if (typeof value === "symbol") return "a symbol";
-    if (typeof value === "bigint") return "a BigInt; use Number(…) or String(…)";
     if (typeof value === "number" && !isFinite(value)) return `the number ${value}`;
     if (value instanceof promise) return "a promise; nothing is awaited here";
     if (value instanceof map) return "a Map; use Object.fromEntries(…)";
     if (value instanceof set) return "a Set; use Array.from(…)";
     return undefined;
   };
+  // JSON that a template wrote: it stays as it is written.
+  class Written {
+    constructor(text) {
+      parse(text);
+      this.text = text;
+    }
+  }
+  // A BigInt as `json` writes it for a moment: a text, and no key.
+  const marked = /(?<!\\)"\ufdd0(-?\d+)"(?!:)/g;
   // The text of a value as JSON, or an array with what it holds that JSON cannot.
   const json = (value) => {
+    if (value instanceof Written) return value.text;
     let found;
+    let large = false;
     const check = (key, inner) => {
+      if (typeof inner === "bigint") {
+        if (isSafe(number(inner))) return number(inner);
+        large = true;
+        return `\ufdd0${inner}`;
+      }
+      if (typeof inner === "string" && inner[0] === "\ufdd0") return `\ufffd${slice.call(inner, 1)}`;
       const what = problem(inner);
       if (what === undefined) return inner;
       found ??= key === "" ? what : `${what} (in \`${key}\`)`;
       throw found;
     };
     try {
-      return stringify(value, check) ?? "null";
+      const text = stringify(value, check) ?? "null";
+      return large ? replace.call(text, marked, "$1") : text;
     } catch (error) {
       if (found !== undefined) return [found];
       if (error instanceof TypeError && error.message === "circular reference") return ["itself"];
@@ -62,11 +81,19 @@
   const asText = (value) => (typeof value === "string" ? value : asJson(value));
 
   const numeric = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
-  const isNumber = (value) => typeof value === "number" || (typeof value === "string" && numeric.test(value));
+  const whole = /^\s*[+-]?\d{16,}\s*$/;
+  // A number without rounding it: of many digits a BigInt, which compares with numbers by value.
+  const exact = (value) => {
+    if (typeof value === "bigint") return value;
+    return typeof value === "string" && whole.test(value)
+      ? big(trim.call(value).replace(/^\+/, ""))
+      : Number(value);
+  };
+  const isNumber = (value) => typeof value === "number" || typeof value === "bigint" || (typeof value === "string" && numeric.test(value));
   const isMissing = (value) => value === undefined || value === null;
   const order = {
-    "===": (left, right) => left === right,
-    "!==": (left, right) => left !== right,
+    "===": (left, right) => left === right || (typeof left !== typeof right && left == right),
+    "!==": (left, right) => !order["==="](left, right),
     ">=": (left, right) => left >= right,
     "<=": (left, right) => left <= right,
     ">": (left, right) => left > right,
@@ -79,7 +106,7 @@
       const same = isMissing(left) && isMissing(right);
       return sign.startsWith("=") ? same : sign.startsWith("!") && !same;
     }
-    const values = isNumber(left) && isNumber(right) ? [Number(left), Number(right)] : [asText(left), asText(right)];
+    const values = isNumber(left) && isNumber(right) ? [exact(left), exact(right)] : [asText(left), asText(right)];
     return order[sign](values[0], values[1]);
   };
 
@@ -91,7 +118,7 @@
       text: asText,
       json: asJson,
       quoted: (value) => stringify(asText(value)).slice(1, -1),
-      parse,
+      parse: (text) => new Written(text),
     },
   };
 })

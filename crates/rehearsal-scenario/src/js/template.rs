@@ -79,7 +79,7 @@ pub(super) fn response(parser: &Parser, source: &str) -> Result<String, SyntaxEr
     if !is_json {
         return Ok(code);
     }
-    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&sample) {
+    if let Err(error) = rehearsal_core::json::from_str::<serde::de::IgnoredAny>(&sample) {
         return Err(json_error(&sample, &error));
     }
     Ok(format!("$.parse({code})"))
@@ -188,7 +188,8 @@ impl Translation<'_> {
         let has_holes = !placeholders(raw).is_empty();
         if !has_holes {
             let uses_scope = tokens.iter().any(|token| SCOPE.contains(&token.text(self.source)));
-            let is_code = is_literal(raw) || uses_scope;
+            // Code would round a long number; as a text it is compared digit by digit.
+            let is_code = (is_literal(raw) && !is_long_number(raw)) || uses_scope;
             let code = if is_code && self.parser.expression(raw).is_ok() {
                 format!("(\n{raw}\n)")
             } else {
@@ -310,6 +311,12 @@ impl Translation<'_> {
     fn refused(&self, tokens: &[Token], message: &str) -> SyntaxError {
         refused(self.source, tokens.first().map_or(self.source.len(), |token| token.span.start), message)
     }
+}
+
+/// Whether a text is a whole number that JavaScript may not hold.
+fn is_long_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    digits.len() > 15 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a text is a number, a quoted text or one of the named values.

@@ -58,15 +58,27 @@ pub fn worker_main() -> io::Result<()> {
     writeln!(output, "{READY}")?;
     output.flush()?;
     for line in io::stdin().lock().lines() {
-        let request: Request = serde_json::from_str(&line?)?;
+        let request: Request = received(&line?)?;
         let patience = request.limits.deadline * PATIENCE;
         requests.send(request).map_err(io::Error::other)?;
         let response = responses.recv_timeout(patience).map_err(io::Error::other)?;
-        serde_json::to_writer(&mut output, &response)?;
+        output.write_all(&sent(&response)?)?;
         writeln!(output)?;
         output.flush()?;
     }
     Ok(())
+}
+
+/// What goes over the pipes. Both ends are this program, so a tree goes over as it is held.
+#[expect(clippy::disallowed_methods, reason = "marked numbers arrive as they were sent")]
+pub(super) fn sent(what: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(what)
+}
+
+/// The other end of [`sent`].
+#[expect(clippy::disallowed_methods, reason = "marked numbers arrive as they were sent")]
+pub(super) fn received<'a, T: Deserialize<'a>>(line: &'a str) -> serde_json::Result<T> {
+    serde_json::from_str(line)
 }
 
 fn respond(request: &Request) -> Response {

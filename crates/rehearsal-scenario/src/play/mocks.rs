@@ -279,8 +279,12 @@ fn first_difference(
 ) -> Option<String> {
     expected.iter().find_map(|(key, value)| match found.and_then(|found| found.get(key)) {
         Some(other) if is_same(value, other) => None,
-        Some(other) => Some(format!("`{what}.{key}` is {value}, the call has {other}")),
-        None => Some(format!("`{what}.{key}` is {value}, the call has none")),
+        Some(other) => Some(format!(
+            "`{what}.{key}` is {}, the call has {}",
+            rehearsal_core::json::shown(value),
+            rehearsal_core::json::shown(other)
+        )),
+        None => Some(format!("`{what}.{key}` is {}, the call has none", rehearsal_core::json::shown(value))),
     })
 }
 

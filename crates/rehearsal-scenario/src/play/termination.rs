@@ -83,7 +83,10 @@ pub(crate) async fn holds(
         })?;
         let holds = value == Value::Bool(true);
         if holds || condition.llm_judge.is_none() {
-            return Ok(Finding::new(holds, format!("its expression gives {value}")));
+            return Ok(Finding::new(
+                holds,
+                format!("its expression gives {}", rehearsal_core::json::shown(&value)),
+            ));
         }
     }
     let by_words = by_keywords(condition, turns);

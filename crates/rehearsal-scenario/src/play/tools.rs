@@ -131,7 +131,7 @@ pub(crate) fn filled(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> 
 async fn run_command(command: CommandLine, place: Workplace, args: Value) -> Result<ToolOutput, ToolError> {
     let failed = |why: String| ToolError::new("CommandFailed", why);
     let command = Command {
-        stdin: Some(args.to_string().into_bytes()),
+        stdin: Some(rehearsal_core::json::text(&args).into_bytes()),
         variables: place.variables(),
         timeout: TOOL_TIMEOUT,
         directory: Some(place.directory.clone()),
@@ -149,7 +149,8 @@ async fn run_command(command: CommandLine, place: Workplace, args: Value) -> Res
 
 /// What a tool wrote: JSON where it is JSON, else the text.
 fn json_or_text(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.trim_end()))
+    rehearsal_core::json::from_str(text)
+        .unwrap_or_else(|_| Value::from(rehearsal_core::json::plain(text.trim_end())))
 }
 
 async fn call_http(
@@ -159,8 +160,10 @@ async fn call_http(
 ) -> Result<ToolOutput, ToolError> {
     let failed = |why: String| ToolError::new("HttpFailed", why);
     let request = request.ok_or_else(|| failed("the request cannot be made twice".to_owned()))?;
-    let request =
-        request.header("content-type", "application/json").body(args.to_string()).timeout(TOOL_TIMEOUT);
+    let request = request
+        .header("content-type", "application/json")
+        .body(rehearsal_core::json::text(&args))
+        .timeout(TOOL_TIMEOUT);
     let mut response = request.send().await.map_err(|error| failed(told(&error.without_url())))?;
     let status = response.status();
     let mut body = Vec::new();

@@ -378,7 +378,7 @@ fn final_answer(text: Option<String>, output: Option<Value>) -> Option<(String, 
     match (text, output) {
         (Some(text), Some(output)) => Some((text, output)),
         (Some(text), None) | (None, Some(Value::String(text))) => Some((text.clone(), Value::String(text))),
-        (None, Some(output)) => Some((output.to_string(), output)),
+        (None, Some(output)) => Some((rehearsal_core::json::text(&output), output)),
         (None, None) => None,
     }
 }

@@ -241,7 +241,7 @@ impl HttpAgent {
         if !status.is_success() {
             return Err(self.said_no(status, &body));
         }
-        serde_json::from_slice(&body).map_err(|error| {
+        rehearsal_core::json::from_slice(&body).map_err(|error| {
             format!(
                 "{self} answered something that is not JSON ({error}; {kind}): {}\n\nhint: set `url` to an endpoint that answers JSON",
                 self.excerpt(&body)

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use serde_json::Number;
+use rehearsal_core::json;
+use serde_json::{Number, Value};
 
 use super::NodeValue;
 
@@ -30,39 +31,52 @@ pub(super) fn resolve(source: &str, read: String) -> NodeValue {
     }
 }
 
-fn number(text: &str) -> Option<Number> {
+fn number(text: &str) -> Option<Value> {
     let (sign, digits) = match text.as_bytes().first()? {
-        b'-' => (-1, &text[1..]),
-        b'+' => (1, &text[1..]),
-        _ => (1, text),
+        b'-' => ("-", &text[1..]),
+        b'+' => ("", &text[1..]),
+        _ => ("", text),
     };
     let radix = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find(|(mark, _)| digits.starts_with(mark));
     if let Some((mark, radix)) = radix {
         return whole(sign, digits.strip_prefix(mark)?, radix);
     }
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return match digits.parse::<i64>() {
-            Ok(value) => Some((sign * value).into()),
-            Err(_) => Number::from_f64(text.parse().ok()?),
-        };
+        return json::whole(&format!("{sign}{digits}"));
     }
     let is_float = digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte))
         && digits.bytes().any(|byte| byte.is_ascii_digit())
         && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    if is_float { Number::from_f64(text.parse().ok()?) } else { None }
+    if is_float { Number::from_f64(text.parse().ok()?).map(Value::Number) } else { None }
 }
 
-/// A whole number of digits only; as near as a float comes where it is too large.
-fn whole(sign: i64, digits: &str, radix: u32) -> Option<Number> {
-    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
+/// More digits than this are a text: nobody writes such a number.
+const MOST_DIGITS: usize = 4096;
+
+/// A whole number of digits only.
+fn whole(sign: &str, digits: &str, radix: u32) -> Option<Value> {
+    if digits.is_empty() || digits.len() > MOST_DIGITS || !digits.chars().all(|digit| digit.is_digit(radix)) {
         return None;
     }
-    let value = i64::from_str_radix(digits, radix).ok().and_then(|value| value.checked_mul(sign));
-    value.map(Number::from).or_else(|| {
-        let digits = digits.chars().filter_map(|digit| digit.to_digit(radix));
-        let value = digits.fold(0.0, |value, digit| value * f64::from(radix) + f64::from(digit));
-        Number::from_f64(if sign < 0 { -value } else { value })
-    })
+    json::whole(&format!("{sign}{}", decimal(digits, radix)))
+}
+
+/// The decimal digits of a number in another radix.
+fn decimal(digits: &str, radix: u32) -> String {
+    const LIMB: u64 = 1_000_000_000;
+    // The lowest nine digits first.
+    let mut limbs: Vec<u64> = Vec::new();
+    for digit in digits.chars().filter_map(|digit| digit.to_digit(radix)) {
+        let mut carry = u64::from(digit);
+        for limb in &mut limbs {
+            let value = *limb * u64::from(radix) + carry;
+            (*limb, carry) = (value % LIMB, value / LIMB);
+        }
+        if carry > 0 {
+            limbs.push(carry);
+        }
+    }
+    limbs.iter().rev().fold(String::from("0"), |written, limb| format!("{written}{limb:09}"))
 }
 
 /// `2026-01-01`, also with a time and a zone behind it, and nothing else.
@@ -178,8 +192,8 @@ mod tests {
             assert_eq!(json_of(text), json!(text), "{text}");
         }
         assert_eq!(json_of("-0x1F"), json!(-31));
-        assert_eq!(json_of("0x8000000000000000"), json!(9_223_372_036_854_775_808.0));
-        assert_eq!(json_of("-0x8000000000000000"), json!(-9_223_372_036_854_775_808.0));
+        assert_eq!(json_of("0x8000000000000000"), json!(9_223_372_036_854_775_808_u64));
+        assert_eq!(json_of("-0x8000000000000000"), json!(i64::MIN));
     }
 
     #[test]

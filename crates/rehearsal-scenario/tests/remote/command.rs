@@ -255,7 +255,7 @@ receive()
             }
           }
         ]"#]]
-    .assert_eq(&serde_json::to_string_pretty(&last_output(&session)).unwrap());
+    .assert_eq(&rehearsal_core::json::to_string_pretty(&last_output(&session)).unwrap());
 }
 
 #[tokio::test]
@@ -266,7 +266,8 @@ async fn it_is_told_what_it_has_to_know_and_then_only_what_is_new() {
     let mut session = new_session();
     say(&clerk, &mut session, "hi").await.unwrap();
     let id = session.ledger().session().as_str().to_owned();
-    let told = serde_json::to_string_pretty(&last_output(&session)).unwrap().replace(&id, "SESSION");
+    let told =
+        rehearsal_core::json::to_string_pretty(&last_output(&session)).unwrap().replace(&id, "SESSION");
     expect![[r#"
         [
           {

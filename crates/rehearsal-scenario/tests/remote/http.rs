@@ -90,7 +90,7 @@ fn read_request(stream: &TcpStream) -> Received {
     let length = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
     let mut body = vec![0; length.parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
-    Received { first_line, headers, body: serde_json::from_slice(&body).unwrap() }
+    Received { first_line, headers, body: rehearsal_core::json::from_slice(&body).unwrap() }
 }
 
 fn build(settings: HttpSettings) -> HttpAgent {

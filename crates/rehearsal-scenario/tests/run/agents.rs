@@ -55,7 +55,7 @@ fn read_request(stream: &TcpStream) -> (String, Value) {
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
     let mut body = vec![0; length.parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
-    (head, serde_json::from_slice(&body).unwrap())
+    (head, rehearsal_core::json::from_slice(&body).unwrap())
 }
 
 #[tokio::test]

@@ -194,7 +194,7 @@ impl Played {
 
     #[track_caller]
     pub(crate) fn came_to(&self, verdict: Verdict) {
-        let result = || serde_json::to_string_pretty(&self.result).unwrap();
+        let result = || rehearsal_core::json::to_string_pretty(&self.result).unwrap();
         assert_eq!(self.result.verdict, verdict, "{}", result());
     }
 

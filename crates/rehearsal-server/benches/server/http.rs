@@ -180,7 +180,7 @@ async fn long_poll(client: &Client, turn: &str) -> (Value, Instant) {
             StatusCode::OK => {
                 let answer = reply.bytes().await.expect("the answer arrives whole");
                 let at = now();
-                return (serde_json::from_slice(&answer).expect("the answer is JSON"), at);
+                return (rehearsal_core::json::from_slice(&answer).expect("the answer is JSON"), at);
             }
             other => panic!("{url} gave {other}"),
         }

@@ -241,7 +241,7 @@ impl Desk {
             Problem::invalid("invalid_upload", format!("upload `{upload}` is not JSON: {error}"))
         };
         if bytes.len() <= LONG {
-            *output = Some(serde_json::from_slice(&bytes).map_err(|error| no_json(&error))?);
+            *output = Some(rehearsal_core::json::from_slice(&bytes).map_err(|error| no_json(&error))?);
             return Ok(None);
         }
         let text = String::from_utf8(bytes).map_err(|error| no_json(&error))?;

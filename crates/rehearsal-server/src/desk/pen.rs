@@ -208,7 +208,7 @@ fn line_with(event: &Event, output: &str) -> Option<String> {
     };
     let mark = fresh();
     *line.pointer_mut(place)? = mark.as_str().into();
-    Some(line.to_string().replacen(&format!("\"{mark}\""), output, 1))
+    Some(rehearsal_core::json::text(&line).replacen(&format!("\"{mark}\""), output, 1))
 }
 
 /// The run that the `number`-th user message starts.

@@ -42,7 +42,7 @@ impl QueryRequest {
             }
             (Some(text), None, None) => {
                 if let Some(schema) = schema {
-                    let value = serde_json::from_str(text).map_err(|error| {
+                    let value = rehearsal_core::json::from_str(text).map_err(|error| {
                         let detail = format!(
                             "the agent takes structured input: send `value`, or JSON as `text` ({error})"
                         );
@@ -66,7 +66,7 @@ impl QueryRequest {
             }
             (None, None, Some(content)) => {
                 if let Some(schema) = schema {
-                    let value = serde_json::from_str(&content.text()).unwrap_or(Value::Null);
+                    let value = rehearsal_core::json::from_str(&content.text()).unwrap_or(Value::Null);
                     check("query", schema, &value)?;
                 }
                 Ok(Content { role: Some(Role::User), ..content.clone() })

@@ -2,6 +2,7 @@
 
 use prost_types::value::Kind;
 use prost_types::{ListValue, Struct};
+use rehearsal_core::json as exact;
 use serde_json::{Map, Number, Value};
 
 /// The whole numbers up to here are all different as doubles.
@@ -17,7 +18,7 @@ pub(super) fn value_from_wire(value: prost_types::Value) -> Value {
     match value.kind {
         None | Some(Kind::NullValue(_)) => Value::Null,
         Some(Kind::NumberValue(number)) => number_from_wire(number),
-        Some(Kind::StringValue(text)) => Value::String(text),
+        Some(Kind::StringValue(text)) => Value::String(exact::plain(text)),
         Some(Kind::BoolValue(truth)) => Value::Bool(truth),
         Some(Kind::StructValue(object)) => Value::Object(object_from_wire(object)),
         Some(Kind::ListValue(list)) => list.values.into_iter().map(value_from_wire).collect(),
@@ -46,7 +47,10 @@ pub(super) fn value_to_wire(value: &Value) -> prost_types::Value {
         Value::Null => Kind::NullValue(0),
         Value::Bool(truth) => Kind::BoolValue(*truth),
         Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
-        Value::String(text) => Kind::StringValue(text.clone()),
+        Value::String(text) => match exact::as_f64(value) {
+            Some(number) => Kind::NumberValue(number),
+            None => Kind::StringValue(text.clone()),
+        },
         Value::Array(items) => {
             Kind::ListValue(ListValue { values: items.iter().map(value_to_wire).collect() })
         }
@@ -64,7 +68,8 @@ pub(super) fn inexact(object: &Map<String, Value>, path: &str, found: &mut Vec<S
 
 fn inexact_value(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
-        Value::Number(number) if is_inexact(number) => {
+        number if is_inexact(number) => {
+            let number = exact::text(number);
             found.push(format!(
                 "{path}: the number {number} is beyond 2^53 and would arrive as another one; send it as text"
             ));
@@ -79,9 +84,9 @@ fn inexact_value(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-fn is_inexact(number: &Number) -> bool {
-    let size = number.as_i64().map(i64::unsigned_abs).or_else(|| number.as_u64());
-    size.is_some_and(|size| size > 1 << 53)
+fn is_inexact(value: &Value) -> bool {
+    let size = value.as_i64().map(i64::unsigned_abs).or_else(|| value.as_u64());
+    size.is_some_and(|size| size > 1 << 53) || (value.is_string() && exact::is_number(value))
 }
 
 #[cfg(test)]
@@ -117,13 +122,14 @@ mod tests {
     #[test]
     fn numbers_that_would_arrive_changed_are_named() {
         let mut found = Vec::new();
-        let args =
-            json!({"ok": 9_007_199_254_740_992_i64, "list": [{"id": 9_007_199_254_740_993_i64}], "f": 1e300});
+        let args = json!({"ok": 9_007_199_254_740_992_i64, "list": [{"id": 9_007_199_254_740_993_i64}], "f": 1e300,
+                "large": exact::whole("18446744073709551617").unwrap()});
         inexact(args.as_object().unwrap(), "args", &mut found);
         assert_eq!(
             found,
             [
-                "args.list[0].id: the number 9007199254740993 is beyond 2^53 and would arrive as another one; send it as text"
+                "args.list[0].id: the number 9007199254740993 is beyond 2^53 and would arrive as another one; send it as text",
+                "args.large: the number 18446744073709551617 is beyond 2^53 and would arrive as another one; send it as text"
             ]
         );
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -13,6 +12,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::extract::{Body, Params, Path, wait};
+use super::reply::Json;
 use super::turns::WaitParams;
 use crate::Problem;
 use crate::desk::{AgentView, NewHost, WorkView};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use rehearsal_store::{CueId, CueQuery, CueStatus};
@@ -12,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::extract::{Body, Params, Path, key};
+use super::reply::Json;
 use crate::Problem;
 use crate::desk::{Answered, CueView, NewAnswer, SessionCues};
 use crate::ids;

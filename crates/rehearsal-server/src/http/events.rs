@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
@@ -18,6 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::extract::{Body, Params, Path};
+use super::reply::Json;
 use crate::desk::{Observation, Recorded};
 use crate::history::event_shown;
 use crate::ids;

@@ -39,7 +39,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Body<T>, Problem> {
     if !text.trim_start().starts_with('{') {
         return Err(Problem::invalid("invalid_body", "the body must be a JSON object"));
     }
-    let value = serde_json::from_str(text).map_err(|error| {
+    let value = rehearsal_core::json::from_str(text).map_err(|error| {
         Problem::invalid("invalid_body", format!("the body cannot be used: {}", plain(&error.to_string())))
     })?;
     Ok(Body(value))

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use rehearsal_core::Timestamp;
@@ -13,6 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::extract::{Params, Path};
+use super::reply::Json;
 use super::sessions::page_size;
 use crate::Problem;
 use crate::desk::moment;

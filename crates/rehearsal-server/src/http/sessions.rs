@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,6 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::extract::{Body, OptionalBody, Params, Path, Raw};
+use super::reply::Json;
 use crate::Problem;
 use crate::desk::{Exported, NewSessionRequest, QueryRequest, SessionChange, SessionView};
 use crate::ids;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -11,6 +10,7 @@ use utoipa::IntoParams;
 
 use super::App;
 use super::extract::{Body, Params, Path, wait};
+use super::reply::Json;
 use crate::Problem;
 use crate::desk::{Submitted, TurnAnswer, TurnRequest, TurnView};
 use crate::ids;

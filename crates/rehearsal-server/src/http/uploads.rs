@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::extract::{Params, Path, Raw};
+use super::reply::Json;
 use crate::ids::{self, fresh};
 use crate::problem::{Class, Problem};
 

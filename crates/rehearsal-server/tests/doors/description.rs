@@ -26,12 +26,15 @@ async fn the_description_is_served() {
     let stage = Stage::open().await;
     let served = stage.get("/openapi.json").await;
     assert_eq!(served.headers["content-type"], "application/json");
-    assert_eq!(served.json(), serde_json::from_str::<Value>(&rehearsal_server::openapi_json()).unwrap());
+    assert_eq!(
+        served.json(),
+        rehearsal_core::json::from_str::<Value>(&rehearsal_server::openapi_json()).unwrap()
+    );
 }
 
 #[test]
 fn every_call_is_described_with_its_problems() {
-    let api: Value = serde_json::from_str(&rehearsal_server::openapi_json()).unwrap();
+    let api: Value = rehearsal_core::json::from_str(&rehearsal_server::openapi_json()).unwrap();
     let mut names = std::collections::BTreeSet::new();
     for (path, item) in api["paths"].as_object().unwrap() {
         for (method, call) in item.as_object().unwrap() {

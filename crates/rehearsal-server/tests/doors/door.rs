@@ -12,7 +12,7 @@ use rehearsal_server::grpc::wire::simulator_service_client::SimulatorServiceClie
 
 /// Every documented call: its method and a path.
 fn documented() -> Vec<(Method, String)> {
-    let api: Value = serde_json::from_str(&rehearsal_server::openapi_json()).unwrap();
+    let api: Value = rehearsal_core::json::from_str(&rehearsal_server::openapi_json()).unwrap();
     let mut calls = Vec::new();
     for (path, item) in api["paths"].as_object().unwrap() {
         let path: String = path

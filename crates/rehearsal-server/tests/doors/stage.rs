@@ -230,7 +230,7 @@ impl Reply {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or(Value::Null)
+        rehearsal_core::json::from_str(&self.text).unwrap_or(Value::Null)
     }
 
     /// Its body, if it has this status.

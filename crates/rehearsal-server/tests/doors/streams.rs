@@ -44,7 +44,8 @@ impl Frames {
                 return Some(Frame {
                     id: field("id:").map(|id| id.parse().unwrap()),
                     event: field("event:"),
-                    data: field("data:").map_or(Value::Null, |data| serde_json::from_str(&data).unwrap()),
+                    data: field("data:")
+                        .map_or(Value::Null, |data| rehearsal_core::json::from_str(&data).unwrap()),
                     comment: field(":"),
                 });
             }

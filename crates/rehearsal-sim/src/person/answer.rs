@@ -209,7 +209,7 @@ fn check_final_text(setup: &ModelSetup, text: &str) -> Checked<()> {
     if taker.is_none() && setup.output_schema.is_none() {
         return Ok(());
     }
-    let value: Value = serde_json::from_str(text.trim()).map_err(|error| {
+    let value: Value = rehearsal_core::json::from_str(text.trim()).map_err(|error| {
         let way = if taker.is_some() { "; give the value as `final`" } else { "" };
         vec![format!("the agent's answer has an output schema, and this text is not JSON: {error}{way}")]
     })?;
@@ -229,7 +229,7 @@ fn check_final(setup: &ModelSetup, value: &Value) -> Checked<ModelResponse> {
     }
     if let Some(schema) = &setup.output_schema {
         violations(schema, value, "`final` breaks the output schema")?;
-        return Ok(response(vec![Part::text(value.to_string())], FinishReason::Stop));
+        return Ok(response(vec![Part::text(rehearsal_core::json::text(value))], FinishReason::Stop));
     }
     let text = match value {
         Value::String(text) => text.clone(),

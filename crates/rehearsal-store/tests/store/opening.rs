@@ -129,7 +129,8 @@ async fn other_tools_find_the_published_columns() {
         let (payload, blob, line): (String, Vec<u8>, String) = (row.get(6)?, row.get(7)?, row.get(8)?);
         Ok(((id, created, status), (at, turn, agent), (payload, blob, line)))
     });
-    let line = serde_json::to_string(&*home.store.events(&session, 1, 1).await.unwrap()[0].event).unwrap();
+    let line =
+        rehearsal_core::json::to_string(&*home.store.events(&session, 1, 1).await.unwrap()[0].event).unwrap();
     let expected = (
         (session.to_string(), NOW / 1000, "active".to_owned()),
         (NOW + 2, String::new(), "agent".to_owned()),

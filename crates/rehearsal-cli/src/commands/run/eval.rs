@@ -95,6 +95,7 @@ struct EvalResult {
     eval_set: String,
     started_at: String,
     duration_ms: u64,
+    #[serde(with = "rehearsal_core::json::seed")]
     seed: u64,
     interrupted: bool,
     summary: Summary,
@@ -346,7 +347,7 @@ fn print(args: &EvalArgs, result: &EvalResult, run: &SuiteRun) -> Result<(), Str
         output::message("hint: `--golden-tools` lets the traces answer tool calls");
     }
     let Some(path) = &args.json else { return Ok(()) };
-    let json = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
+    let json = rehearsal_core::json::to_string_pretty(result).map_err(|error| error.to_string())?;
     if to_stdout {
         output::data(&json);
         return Ok(());

@@ -91,7 +91,7 @@ impl RunJournal {
         let Some(file) = &mut session.file else { return Ok(()) };
         let mut lines = Vec::new();
         for event in events {
-            serde_json::to_writer(&mut lines, &**event)?;
+            rehearsal_core::json::to_writer(&mut lines, &**event)?;
             lines.push(b'\n');
         }
         file.write_all(&lines)

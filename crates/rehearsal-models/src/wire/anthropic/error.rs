@@ -19,7 +19,7 @@ const KINDS: [(u16, &str); 9] = [
 
 /// Reads the body of an answer that is an error. A body of another shape is shown as it is.
 pub fn read_error(status: u16, body: &str) -> WireError {
-    let parsed: Option<Value> = serde_json::from_str(body).ok();
+    let parsed: Option<Value> = rehearsal_core::json::from_str(body).ok();
     let message = parsed.as_ref().and_then(|body| body.get("error")?.get("message")?.as_str());
     let message = message.map_or_else(|| shorten(body.trim(), 500), ToOwned::to_owned);
     WireError::Reported { status, message, retry_after_ms: None }

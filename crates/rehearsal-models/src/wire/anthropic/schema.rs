@@ -91,7 +91,7 @@ fn each_item(schemas: &Value) -> Value {
 
 /// Text without its quotation marks, as a person would write it into a description.
 fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+    rehearsal_core::json::as_text(value).map_or_else(|| rehearsal_core::json::text(value), ToOwned::to_owned)
 }
 
 #[cfg(test)]

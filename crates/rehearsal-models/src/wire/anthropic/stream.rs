@@ -405,7 +405,7 @@ fn block_events(index: u64, block: &Block, events: &mut Vec<SseEvent>) {
             )
         }
         Block::ToolUse(block) => {
-            let json = block.input.to_string();
+            let json = rehearsal_core::json::text(&block.input);
             let start = ToolUseBlock { input: Value::Object(Map::new()), ..block.clone() };
             let fragments = sse::fragments(&json);
             let deltas = fragments

@@ -6,7 +6,7 @@ use crate::wire::{WireError, shorten};
 
 /// Reads the body of an answer that is an error. A body of another shape is shown as it is.
 pub fn read_error(status: u16, body: &str) -> WireError {
-    let parsed: Option<Value> = serde_json::from_str(body).ok();
+    let parsed: Option<Value> = rehearsal_core::json::from_str(body).ok();
     let error = parsed.as_ref().and_then(|body| body.get("error"));
     let message = error.and_then(message_of).unwrap_or_else(|| shorten(body.trim(), 500));
     WireError::Reported { status, message, retry_after_ms: None }

@@ -103,7 +103,7 @@ pub enum JsonPathCheck {
 impl fmt::Display for JsonPathCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Equals(value) => write!(f, "= {value}"),
+            Self::Equals(value) => write!(f, "= {}", rehearsal_core::json::shown(value)),
             Self::Matches(query) => write!(f, "matches {query}"),
             Self::Exists => f.write_str("exists"),
             Self::Missing => f.write_str("is missing"),

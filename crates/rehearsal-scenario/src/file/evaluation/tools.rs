@@ -49,7 +49,7 @@ impl ArgumentPattern {
 
 impl fmt::Display for ArgumentPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", Value::Object(self.source.clone()))
+        f.write_str(&rehearsal_core::json::text(&Value::Object(self.source.clone())))
     }
 }
 

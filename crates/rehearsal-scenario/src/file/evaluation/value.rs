@@ -68,7 +68,7 @@ pub(crate) fn unmet(query: &Query, document: &Value, place: impl Fn(&str) -> Str
 
 /// A value as messages show it.
 pub(crate) fn shown(value: Option<&Value>) -> String {
-    value.map_or_else(|| "nothing".to_owned(), |value| shorten(&value.to_string(), SHOWN))
+    value.map_or_else(|| "nothing".to_owned(), |value| shorten(&rehearsal_core::json::text(value), SHOWN))
 }
 
 /// The text, or its beginning with a mark where more follows.
@@ -81,10 +81,10 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
 
 /// Whether two values are the same, numbers by their value: 2 is 2.0.
 pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
+    if let Some(order) = rehearsal_core::json::compare_numbers(a, b) {
+        return order.is_eq();
+    }
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => {
-            a == b || ((a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64())
-        }
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
         }

@@ -57,7 +57,7 @@ impl Wire {
                 continue;
             }
             let shown = shortened(&String::from_utf8_lossy(&line), SHOWN);
-            let value = serde_json::from_slice::<Value>(&line).map_err(|_| {
+            let value = rehearsal_core::json::from_slice::<Value>(&line).map_err(|_| {
                 self.report(&format!("it wrote a line that is not JSON: {shown}"), Some(STDOUT_HINT))
             })?;
             let incoming: Incoming = serde_json::from_value(value).map_err(|error| {
@@ -142,8 +142,8 @@ impl Wire {
             let reading = async {
                 let mut line = Vec::new();
                 while let Ok(Some(line)) = next_line(&mut *output, &mut line).await {
-                    let is_log =
-                        serde_json::from_slice::<Value>(&line).is_ok_and(|line| line["type"] == "log");
+                    let is_log = rehearsal_core::json::from_slice::<Value>(&line)
+                        .is_ok_and(|line| line["type"] == "log");
                     let text = String::from_utf8_lossy(&line);
                     if !is_log && !text.trim().is_empty() {
                         said.get_or_insert_with(|| shortened(&text, 200));

@@ -137,6 +137,7 @@ fn says(content: Option<&Arc<Content>>, call: &CallView<'_>) -> bool {
     let Some(text) = content.map(|content| content.text()) else { return false };
     match call.args.get("request").and_then(Value::as_str) {
         Some(request) => request == text,
-        None => serde_json::from_str::<Value>(&text).is_ok_and(|said| said.as_object() == Some(&**call.args)),
+        None => rehearsal_core::json::from_str::<Value>(&text)
+            .is_ok_and(|said| said.as_object() == Some(&**call.args)),
     }
 }

@@ -77,7 +77,7 @@ fn new_responses<'a>(earlier: Option<&ModelRequest>, request: &'a ModelRequest) 
 }
 
 fn key(response: &FunctionResponse) -> String {
-    json!([response.name, response.id, response.response]).to_string()
+    rehearsal_core::json::text(&json!([response.name, response.id, response.response]))
 }
 
 /// The open calls of an agent in a conversation, in order.
