@@ -1,13 +1,21 @@
+import type { Json } from "../api/client";
 import { focusProblem } from "../ui/focus";
 import { idAt } from "./context";
-import { fromPointer } from "./paths";
+import { fromPointer, placeInWords } from "./paths";
 import type { FieldProblem } from "./validate";
 
 /** More names than these are a number. */
 const MOST = 5;
 
+interface AttentionProps {
+  id: string;
+  problems: FieldProblem[];
+  /** What the problems are in: it tells the items of a list from fields. */
+  value: Json | undefined;
+}
+
 /** Why nothing was sent, where the button is: the fields that are wrong, each of which can be gone to. */
-export function Attention({ id, problems }: { id: string; problems: FieldProblem[] }) {
+export function Attention({ id, problems, value }: AttentionProps) {
   const pointers = [...new Set(problems.map(({ pointer }) => pointer))];
   if (pointers.length === 0) return null;
   const named = pointers.slice(0, MOST);
@@ -19,7 +27,7 @@ export function Attention({ id, problems }: { id: string; problems: FieldProblem
         <span key={pointer}>
           {index > 0 && ", "}
           <button type="button" className="form-leads" onClick={() => goTo(id, pointer)}>
-            {pointer === "" ? "the whole" : fromPointer(pointer).join(" › ")}
+            {placeInWords(pointer, value)}
           </button>
         </span>
       ))}

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../api/client";
 import { Attention } from "./Attention";
 import { Guard } from "./Guard";
 import { editorKeys } from "./keys";
-import { fromPointer } from "./paths";
+import { placeInWords } from "./paths";
 import { MARK } from "./prepare";
 import { isHalfTyped, RawJson } from "./RawJson";
 import { SchemaForm } from "./SchemaForm";
@@ -77,7 +77,7 @@ export function ValueEditor(props: ValueEditorProps) {
             <ul id={`${id}-raw-problems`} className="form-problem">
               {problems.map(({ pointer, message }) => (
                 <li key={pointer + message}>
-                  {pointer === "" ? "The value" : fromPointer(pointer).join(" › ")} {message}
+                  {pointer === "" ? "The value" : placeInWords(pointer, value)} {message}
                 </li>
               ))}
             </ul>
@@ -108,7 +108,7 @@ export function ValueEditor(props: ValueEditorProps) {
           />
         </Guard>
       )}
-      {!props.quiet && <Attention id={id} problems={problems} />}
+      {!props.quiet && <Attention id={id} problems={problems} value={value} />}
     </fieldset>
   );
 }

@@ -6,12 +6,19 @@ import { MARK } from "./prepare";
 import { engineOf } from "./validator";
 
 /**
- * `{}` for objects, with what must be there inside: objects, and `false` where a yes or no is required, because that is
- * what an empty checkbox says. Nothing else is invented, and no default is sent.
+ * `{}` for objects, with the objects that must be there inside. Nothing else is invented: a yes or no that nobody gave
+ * and a map that nobody touched are asked for, and no default is sent.
  */
 export function initialValue(schema: JsonObject): Json | undefined {
   const { drawn } = engineOf(schema);
-  return start(drawn, drawn);
+  return isMap(resolve(drawn, drawn, []).node) ? undefined : start(drawn, drawn);
+}
+
+/** Whether all fields of an object are named by whoever fills it in: empty, it says something that nobody said. */
+export function isMap(node: JsonObject): boolean {
+  const { type, properties, additionalProperties: more } = node;
+  if (type !== "object" || Array.isArray(node.anyOf) || more === false) return false;
+  return !isObject(properties) || Object.keys(properties).length === 0;
 }
 
 /** The beginning of a part of a form; with `fixed`, required fields that can have one value only have it. */
@@ -35,9 +42,8 @@ export function start(
     const is = resolve(property, root, refs).node;
     if (is[MARK.nullable] === true) continue;
     let value: Json | undefined;
-    if (is.type === "boolean" && !has(is, "default")) value = false;
-    else if (fixed && Array.isArray(is.enum) && is.enum.length === 1) value = is.enum[0];
-    else if (is.type === "object") value = start(property, root, fixed, refs);
+    if (fixed && Array.isArray(is.enum) && is.enum.length === 1) value = is.enum[0];
+    else if (is.type === "object" && !isMap(is)) value = start(property, root, fixed, refs);
     if (value !== undefined) put(result, name, value);
   }
   return result;

@@ -48,6 +48,18 @@ export function getAt(value: unknown, path: Path): unknown {
   return at;
 }
 
+/** A place as people say it: items of lists are counted from one, as the form does. */
+export function placeInWords(pointer: string, value: unknown): string {
+  if (pointer === "") return "the whole";
+  let at = value;
+  const words = fromPointer(pointer).map((token) => {
+    const word = Array.isArray(at) ? `item ${Number(token) + 1}` : token;
+    at = getAt(at, [token]);
+    return word;
+  });
+  return words.join(" › ");
+}
+
 /** Sets a key without ever reaching a prototype: a field may be called `__proto__`. */
 export function put(object: object, key: string, value: unknown): void {
   Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../api/client";
 import { CONTROLS } from "../ui/focus";
 import { Icon } from "../ui/Icon";
 import { contextOf, hintOf, idOf, isChoice, isHeld, nameOf, titleBeside } from "./context";
-import { start, startItem } from "./initial";
+import { isMap, start, startItem } from "./initial";
 import { isNumber, isObject, same } from "./paths";
 import { MARK } from "./prepare";
 import { brief } from "./words";
@@ -99,9 +99,10 @@ function shows(kind: Kind, schema: JsonObject, value: Json): boolean {
   return true;
 }
 
-/** Whether an empty text or an empty list fits. Where a format is asked for, it never does. */
+/** Whether an empty text, an empty list or an empty object fits. Where a format is asked for, it never does. */
 function takesEmpty(kind: Kind, schema: JsonObject): boolean {
   if (kind === "list") return !(Number(schema.minItems) > 0) && !Array.isArray(schema.items);
+  if (kind === "object") return isMap(schema) && !(Number(schema.minProperties) > 0);
   return kind === "control" && schema.type === "string" && !schema.format && !(Number(schema.minLength) > 0);
 }
 
@@ -109,6 +110,7 @@ function takesEmpty(kind: Kind, schema: JsonObject): boolean {
 function stateOf(kind: Kind, value: Json | undefined): string {
   if (kind === "check" && value === undefined) return "not set";
   if (kind === "list" && same(value, [])) return "empty list";
+  if (kind === "object" && same(value, {})) return "empty object";
   return value === "" && kind === "control" ? "sent as empty text" : "";
 }
 
@@ -169,8 +171,12 @@ export function FieldTemplate(props: FieldTemplateProps) {
     actions.push(
       kind === "list"
         ? { label: "Use an empty list", to: [], quiet: true }
-        : { label: "Use empty text", to: "", quiet: !cleared },
+        : kind === "object"
+          ? { label: "Use an empty object", to: {}, quiet: true }
+          : { label: "Use empty text", to: "", quiet: !cleared },
     );
+  // The first click on the box says yes.
+  if (kind === "check" && value === undefined && !inList) actions.push({ label: "Set to no", to: false });
   if (isNull && held) actions.push({ label: "Enter a value", to: empty });
   else if (isNull || misfit) actions.push({ label: "Clear", to: empty });
   else if (!inList && !bare && !isRoot) {
@@ -227,7 +233,11 @@ export function FieldTemplate(props: FieldTemplateProps) {
   );
   const problems = kind === "choice" && !isNull ? null : <Problems id={id} problems={rawErrors} />;
   const unsaid = blank && hasNull && (schema.type === "number" || schema.type === "integer");
-  const state = unsaid ? "sent as null" : inList ? "" : stateOf(kind, value);
+  const state = unsaid
+    ? "sent as null"
+    : inList || (kind === "object" && !isMap(schema))
+      ? ""
+      : stateOf(kind, value);
   const aside = (buttons.length > 0 || state !== "") && (
     <span className="form-actions">
       {state !== "" && <span className="form-state">{state}</span>}

@@ -1,5 +1,5 @@
 import { useDeferredValue, useEffect, useId, useMemo, useRef, useState } from "react";
-import type { Json } from "../api/client";
+import { inWords, type Json } from "../api/client";
 import { Copy } from "../ui/Copy";
 import { Icon } from "../ui/Icon";
 import { isBig, isBranch } from "./exact";
@@ -24,7 +24,13 @@ interface TreeProps {
 }
 
 /** A JSON value as a tree that folds, copies and searches. Only what is unfolded is on the page. */
-export function Tree({ value, label, depth = 3, copies = true, whole }: TreeProps) {
+export function Tree({ value: given, label, depth = 3, copies = true, whole: readWhole }: TreeProps) {
+  const [read, setRead] = useState<{ of: Json; value: Json } | null>(null);
+  // Once somebody has asked for all of it, it is not a part any more.
+  const isRead = read !== null && read.of === given;
+  const value = isRead ? read.value : given;
+  const whole = isRead ? undefined : readWhole;
+  const reading = useReading();
   const [folds, setFolds] = useState<ReadonlyMap<string, boolean>>(new Map());
   const [search, setSearch] = useState("");
   const sought = useDeferredValue(search.trim());
@@ -33,7 +39,7 @@ export function Tree({ value, label, depth = 3, copies = true, whole }: TreeProp
   const field = useId();
   const small = useMemo(() => isSmall(value), [value]);
   const first = useMemo(() => depthFor(value, depth, FIRST_LINES, FIRST_ENTRIES), [value, depth]);
-  const matches = useMatches(found);
+  const matches = useMatches(found, whole !== undefined);
   const { current } = matches;
 
   // The same as long as nothing of it changes, so that what is on the page need not be drawn again.
@@ -93,6 +99,17 @@ export function Tree({ value, label, depth = 3, copies = true, whole }: TreeProp
             <span className="soft" role="status">
               {matches.words}
             </span>
+            {whole !== undefined && (
+              <button
+                type="button"
+                className="button small"
+                aria-disabled={reading.isPending || undefined}
+                onClick={() => reading.read(whole, (all) => setRead({ of: given, value: all }))}
+              >
+                {reading.isPending ? "Reading it…" : "Search all of it"}
+              </button>
+            )}
+            {reading.problem !== null && <span role="alert">{reading.problem}</span>}
             {found.paths.size > 1 && (
               <>
                 <button type="button" className="button small" onClick={() => matches.go(-1)}>
@@ -120,8 +137,24 @@ export function Tree({ value, label, depth = 3, copies = true, whole }: TreeProp
   );
 }
 
+/** Reads a value that the server has cut. */
+function useReading() {
+  const [state, setState] = useState({ isPending: false, problem: null as string | null });
+  const read = async (whole: () => Promise<Json>, then: (value: Json) => void) => {
+    if (state.isPending) return;
+    setState({ isPending: true, problem: null });
+    try {
+      then(await whole());
+      setState({ isPending: false, problem: null });
+    } catch (error) {
+      setState({ isPending: false, problem: inWords(error) });
+    }
+  };
+  return { ...state, read };
+}
+
 /** Goes through what was found, and brings it into view. */
-function useMatches(found: Found | null) {
+function useMatches(found: Found | null, isPart: boolean) {
   const around = useRef<HTMLDivElement>(null);
   const paths = useMemo(() => [...(found?.paths ?? [])], [found]);
   const [at, setAt] = useState({ found, index: 0 });
@@ -137,12 +170,13 @@ function useMatches(found: Found | null) {
     if (paths.length > 0) setAt({ found, index: (index + step + paths.length) % paths.length });
   };
   const count = `${paths.length}${found?.more ? "+" : ""}`;
+  const part = isPart ? " in the part that is here" : "";
   const words =
     paths.length === 0
-      ? "nothing found"
+      ? `nothing found${part || (found?.more ? " in the first half million values" : "")}`
       : paths.length === 1
-        ? `${count} found`
-        : `${index + 1} of ${count} found`;
+        ? `${count} found${part}`
+        : `${index + 1} of ${count} found${part}`;
   return { around, current, go, words };
 }
 

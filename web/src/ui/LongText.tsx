@@ -12,6 +12,13 @@ interface LongTextProps {
   draw?(text: string): ReactNode;
 }
 
+/** How many characters come next, and how many there are beside those. */
+function words(left: number): string {
+  const many = left.toLocaleString("en");
+  if (left > MORE_CHARACTERS) return `${MORE_CHARACTERS.toLocaleString("en")} of ${many} more characters`;
+  return left === 1 ? "the last character" : `the last ${many} characters`;
+}
+
 /** A text to the letter; a long one in pieces. */
 export function LongText({ text, upTo = 0, draw = (text) => text }: LongTextProps) {
   const [asked, setAsked] = useState(CHARACTERS);
@@ -22,8 +29,7 @@ export function LongText({ text, upTo = 0, draw = (text) => text }: LongTextProp
     <>
       {draw(text.slice(0, shown))}
       <button type="button" className="button small" onClick={() => setAsked(shown + MORE_CHARACTERS)}>
-        … show {Math.min(MORE_CHARACTERS, left).toLocaleString("en")} more of {left.toLocaleString("en")}{" "}
-        characters
+        … show {words(left)}
       </button>
     </>
   );

@@ -71,6 +71,7 @@ export function keepDraft<T>(name: string, draft: T | undefined): void {
   } catch {
     // The browser keeps nothing, or no more. What is on the page stays there.
   }
+  for (const listener of listeners.get(PREFIX + name) ?? []) listener();
 }
 
 /** Whether something is kept under a name. */

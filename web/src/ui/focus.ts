@@ -2,6 +2,12 @@
 export const CONTROLS =
   "input:not(:disabled), textarea:not(:disabled), select:not(:disabled), button:not(:disabled)";
 
+/** The first control of a form that somebody fills in: not one that says how the form is shown. */
+export function firstField(form: Element | null): HTMLElement | undefined {
+  const controls = [...(form?.querySelectorAll<HTMLElement>(CONTROLS) ?? [])];
+  return controls.find((control) => !control.closest(".form-head, .segments, .tool-picker, .prepared"));
+}
+
 /** Puts the focus somewhere once it is on the page. */
 export function focusSoon(find: () => HTMLElement | null | undefined): void {
   requestAnimationFrame(() => find()?.focus());
@@ -24,4 +30,53 @@ export function focusProblem(wrong: HTMLElement): void {
   target.focus();
   // What is said about a group stands above its button.
   wrong.scrollIntoView?.({ block: "nearest" });
+}
+
+/** Whether nobody is at a control: the focus is nowhere, or at a heading that it was left at. */
+export const isAtRest = (): boolean => document.activeElement?.matches("body, main, h1, h2") ?? true;
+
+/** Where the focus may go when what had it is gone. */
+const PLACES = "section, aside, dialog, main";
+
+/**
+ * Whoever used a control that then goes away, or cannot be used any more, stays where it was: in the nearest part of
+ * the room that is still there. Without this the focus falls to the page as a whole, and a keyboard begins at its top.
+ */
+export function keepFocus(room: HTMLElement): () => void {
+  let last: HTMLElement | null = null;
+  let around: HTMLElement[] = [];
+  let frame = 0;
+  const remember = ({ target }: FocusEvent) => {
+    if (!(target instanceof HTMLElement)) return;
+    last = target;
+    around = [];
+    for (let at = target.closest<HTMLElement>(PLACES); at; at = at.parentElement?.closest(PLACES) ?? null)
+      around.push(at);
+  };
+  const isLost = () =>
+    last !== null &&
+    document.activeElement === document.body &&
+    (!last.isConnected || last.matches(":disabled"));
+  const look = () => {
+    if (!isLost()) return;
+    cancelAnimationFrame(frame);
+    // Whoever knows better where it should go has the first word.
+    frame = requestAnimationFrame(() => {
+      frame = requestAnimationFrame(() => {
+        const place = isLost() ? around.find((one) => one.isConnected) : undefined;
+        const heading = place?.querySelector<HTMLElement>("h1, h2") ?? place;
+        if (!heading) return;
+        heading.tabIndex = -1;
+        heading.focus({ preventScroll: true });
+      });
+    });
+  };
+  const observer = new MutationObserver(look);
+  observer.observe(room, { childList: true, subtree: true, attributeFilter: ["disabled"] });
+  room.addEventListener("focusin", remember);
+  return () => {
+    cancelAnimationFrame(frame);
+    observer.disconnect();
+    room.removeEventListener("focusin", remember);
+  };
 }

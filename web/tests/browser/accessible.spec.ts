@@ -95,7 +95,7 @@ test("deciding: a text agent, its tools' forms, problems in them, what the model
   await check(page);
   await pick(page, "ship");
   await check(page);
-  await decide(page).getByRole("button", { name: "Send final response" }).first().click();
+  await decide(page).getByRole("button", { name: "Give the final response" }).click();
   await check(page);
   await decide(page).getByRole("button", { name: "What the model sees" }).click();
   await expect(page.getByRole("dialog")).toBeVisible();
@@ -108,7 +108,7 @@ test("deciding: an agent with schemas", async ({ page }) => {
   await fill(form, { query: "herons", max_results: "3" });
   await ask.getByRole("button", { name: "Start session" }).click();
   await yourTurn(page);
-  await decide(page).getByRole("button", { name: "Send final response" }).first().click();
+  await decide(page).getByRole("button", { name: "Give the final response" }).click();
   await check(page);
 });
 

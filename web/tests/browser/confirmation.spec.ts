@@ -21,9 +21,9 @@ test("what needs a confirmation is approved on the page, and the real tool runs 
   await asks.getByRole("button", { name: "Approve" }).click();
   await expect(asks).toHaveCount(0);
   await expect(entry(page, /^Tool output pay$/).last()).toContainText("paid 3");
-  await decide(page).getByRole("button", { name: "Send final response" }).first().click();
+  await decide(page).getByRole("button", { name: "Give the final response" }).click();
   await decide(page).getByLabel("Final response", { exact: true }).fill("Paid.");
-  await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  await decide(page).getByRole("button", { name: "Send final response" }).click();
   await page.getByRole("button", { name: "Complete the session" }).click();
   await expect(golden(page)).toBeVisible();
   const case_ = await stage.get<{

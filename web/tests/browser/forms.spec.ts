@@ -69,23 +69,40 @@ test("what does not fit is refused at its field, before anything runs", async ({
     await expect(field(form, name)).toHaveAccessibleDescription(/\w/);
   }
   await expect(form.getByRole("combobox", { name: /^colour/i })).toHaveAttribute("aria-invalid", "true");
-  // A box has no third state to be missing in: a required one is no until somebody says yes.
-  await expect(form.getByRole("checkbox", { name: /^yes/i })).not.toBeChecked();
+  // Nobody has said yes or no.
+  await expect(form.getByRole("checkbox", { name: /^yes/i })).toHaveAttribute("aria-invalid", "true");
   await expect(decide(page).getByText("You are the model.")).toBeVisible();
   expect((await stage.events(sessionId(page))).some((event) => event.body.type === "tool_call")).toBe(false);
 
   // By the button it is said which fields they are, each of which can be gone to.
   const attention = decide(page).getByRole("alert");
   await expect(attention).toBeInViewport();
-  await expect(attention).toContainText(
-    "8 fields need attention: text, real, colour, words, numbers and 3 more",
-  );
+  await expect(attention).toContainText("9 fields need attention: text, real, yes, colour, words and 4 more");
   await attention.getByRole("button", { name: "real" }).click();
   await expect(field(form, "real")).toBeFocused();
 
   // A message goes as soon as its field is right.
   await field(form, "whole").fill("2");
   await expect(field(form, "whole")).not.toHaveAttribute("aria-invalid", "true");
+});
+
+test("a map that must be there is asked for, and can be empty for whoever says so", async ({
+  page,
+  stage,
+}) => {
+  await start(page, "clerk", "Label it");
+  const form = await pick(page, "label");
+  await form.getByRole("combobox", { name: "Kind of code" }).selectOption({ index: 1 });
+  await form.getByRole("textbox", { name: /^code/ }).fill("7");
+  await execute(page);
+  await expect(decide(page).getByRole("alert")).toHaveText("1 field needs attention: counts");
+  const counts = form.getByRole("group", { name: /^counts\b/ });
+  await expect(counts.getByLabel("New field")).toBeFocused();
+  await counts.getByRole("button", { name: "Use an empty object: counts" }).click();
+  await execute(page);
+  await expect(entry(page, "Tool output label")).toBeVisible();
+  const called = (await stage.events(sessionId(page))).find((event) => event.body.type === "tool_call");
+  expect(called?.body.args).toMatchObject({ counts: {} });
 });
 
 test("a list that must be there is asked for, with the focus where it can be given", async ({ page }) => {

@@ -62,9 +62,10 @@ test("a whole session by keyboard alone: agent, query, tool, fields, final respo
 
   // The focus is at what comes next, not at the top of the page.
   await expect(page.locator(".decide-asks")).toBeFocused();
-  await tabTo(page, "button", /^Send final response/);
+  await tabTo(page, "button", /^Give the final response/);
   await press("Space");
-  await tabTo(page, "textbox", /^Final response/);
+  // Choosing it leads to what is to be written.
+  await expect(page.getByLabel("Final response", { exact: true })).toBeFocused();
   await type("The answer is 42");
   await tabTo(page, "button", /^Send final response/);
   await press("Enter");
@@ -73,6 +74,7 @@ test("a whole session by keyboard alone: agent, query, tool, fields, final respo
   await tabTo(page, "button", /^Export$/);
   await press("Enter");
   await expect(golden(page)).toContainText("Exported as");
+  await expect(page.getByRole("button", { name: "Export once more" })).toBeFocused();
   const set = await stage.readJson<{ eval_cases: unknown[] }>("calculator.evalset.json");
   expect(set.eval_cases).toHaveLength(1);
 });

@@ -56,7 +56,7 @@ test("a person plays the model of a run, and the run passes", async ({ page, sta
   const waiting = page.getByRole("region", { name: "Waiting for you" });
   await waiting.getByRole("link", { name: /greeter.*needs the model's next step/ }).click();
   await decide(page).getByLabel("Final response", { exact: true }).fill("hello there");
-  await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  await decide(page).getByRole("button", { name: "Send final response" }).click();
   expect(await run.ended, run.said).toBe(0);
   await expect(entry(page, "Model replied greeter")).toContainText("hello there");
 });

@@ -72,9 +72,9 @@ export async function call(page: Page, tool: string, fields: { [label: string]: 
 
 /** Sends a final response, and waits for the end of the session. */
 export async function respond(page: Page, text: string): Promise<void> {
-  await decide(page).getByRole("button", { name: "Send final response" }).first().click();
+  await decide(page).getByRole("button", { name: "Give the final response" }).click();
   await decide(page).getByLabel("Final response", { exact: true }).fill(text);
-  await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  await decide(page).getByRole("button", { name: "Send final response" }).click();
   await expect(golden(page)).toBeVisible();
 }
 

@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { expect, test } from "./fixtures";
 import { call, decide, entries, entry, names, respond, sessionId, start } from "./session";
 
@@ -30,10 +31,66 @@ test("tools one after the other stand in their order, and the final response end
   expect(session.status).toBe("completed");
 });
 
+test("a whole session with three calls takes few clicks and keys, and no click only to write (SC-001)", async ({
+  page,
+  stage,
+}) => {
+  await rm(stage.path("calculator.evalset.json"), { force: true });
+  const begun = Date.now();
+  const counted = { clicks: 0, keys: 0 };
+  const click = async (role: "button" | "link" | "radio", name: string | RegExp) => {
+    counted.clicks += 1;
+    await page.getByRole(role, { name }).click();
+  };
+  // Whoever writes has the focus where they write.
+  const write = async (label: string | RegExp, text: string) => {
+    await expect(page.getByRole("textbox", { name: label })).toBeFocused();
+    counted.keys += text.length;
+    await page.keyboard.type(text);
+  };
+  const press = async (key: string) => {
+    counted.keys += 1;
+    await page.keyboard.press(key);
+  };
+  await click("link", /^calculator/);
+  await write("User query", "5 * 5 + 10 + 7");
+  await press("Control+Enter");
+  const calls = [
+    ["multiply", "5", "5", "25"],
+    ["add", "25", "10", "35"],
+    ["add", "35", "7", "42"],
+  ] as const;
+  for (const [index, [tool, a, b, result]] of calls.entries()) {
+    await expect(decide(page).getByText("You are the model.")).toBeVisible();
+    await click("radio", tool);
+    await write(/^a\b/i, a);
+    await press("Tab");
+    await write(/^b\b/i, b);
+    await press("Enter");
+    await expect(entry(page, /^Tool output/)).toHaveCount(index + 1);
+    await expect(entry(page, /^Tool output/).last()).toContainText(result);
+    await expect(page.locator(".decide-asks")).toBeFocused();
+  }
+  await click("button", "Give the final response");
+  await write("Final response", "It is 42");
+  await press("Control+Enter");
+  await click("button", "Export");
+  const golden = page.getByRole("region", { name: "Golden trace" });
+  await expect(golden).toContainText("Exported as");
+  await expect(golden.getByRole("button", { name: "Export once more" })).toBeFocused();
+  await expect(golden).toContainText(`adk eval calculator ${stage.path("calculator.evalset.json")}`);
+  const seconds = (Date.now() - begun) / 1000;
+  console.log(`SC-001: ${counted.clicks} clicks, ${counted.keys} keys, ${seconds.toFixed(1)} s`);
+  expect(counted.clicks).toBeLessThanOrEqual(6);
+  await golden.getByRole("link", { name: "New session" }).click();
+  await expect(page).toHaveURL(/\/start\?agent=calculator/);
+  await expect(page.getByLabel("User query")).toBeFocused();
+});
+
 test("an empty final response is refused where it is written", async ({ page }) => {
   await start(page, "calculator", "Say something");
-  await decide(page).getByRole("button", { name: "Send final response" }).first().click();
-  await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  await decide(page).getByRole("button", { name: "Give the final response" }).click();
+  await decide(page).getByRole("button", { name: "Send final response" }).click();
   const text = decide(page).getByLabel("Final response", { exact: true });
   await expect(text).toBeFocused();
   await expect(text).toHaveAccessibleDescription("Write what the agent responds.");
@@ -99,12 +156,12 @@ test("a session that is kept open takes another message and is completed by hand
   await page.getByRole("button", { name: "Start session" }).click();
   const text = decide(page).getByLabel("Final response", { exact: true });
   await text.fill("One");
-  await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  await decide(page).getByRole("button", { name: "Send final response" }).click();
   const more = page.getByRole("region", { name: "The agent has answered" });
   await more.getByLabel("User query").fill("Second");
   await more.getByRole("button", { name: "Say something more" }).click();
   await text.fill("Two");
-  await decide(page).getByRole("button", { name: "Send final response" }).last().click();
+  await decide(page).getByRole("button", { name: "Send final response" }).click();
   // What was said is not there to be said again.
   await expect(more.getByLabel("User query")).toHaveValue("");
   await more.getByRole("button", { name: "Complete the session" }).click();

@@ -28,12 +28,12 @@ test("an agent with an input schema is asked with a form, and answers with a for
   expect(JSON.parse(content?.parts[0]?.text ?? "null")).toEqual({ query: "herons", max_results: 3 });
 
   // The final response is the output schema's form.
-  await decide(page).getByRole("button", { name: "Send final response" }).first().click();
+  await decide(page).getByRole("button", { name: "Give the final response" }).click();
   const final = decide(page).getByRole("group", { name: "Final response", exact: true });
   const answer = field(final, "answer");
   const confidence = field(final, "confidence");
   await expect(final.getByText("How sure you are, from 0 to 1")).toBeVisible();
-  const send = decide(page).getByRole("button", { name: "Send final response" }).last();
+  const send = decide(page).getByRole("button", { name: "Send final response" });
   await answer.fill("Herons stand on one leg.");
   await send.click();
   await expect(confidence).toHaveAttribute("aria-invalid", "true");

@@ -70,7 +70,7 @@ test("a list that is full, an item of it that is wrong, and a value that does no
   act(() => root?.unmount());
   await send({ l: { type: "array", items: { type: "integer" }, minItems: 3 } }, { l: [1, null] });
   expect(focused().textContent).toBe("Add another to l");
-  expect(alert()).toBe("2 fields need attention: l, l › 1");
+  expect(alert()).toBe("2 fields need attention: l, l › item 2");
   act(() => root?.unmount());
   await send({ s: { type: "string" } }, { s: 5 });
   expect(focused().id).toBe("f.s-group");

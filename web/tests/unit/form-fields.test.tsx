@@ -227,12 +227,42 @@ describe("yes or no", () => {
     expect(form.value()).toEqual({});
   });
 
-  test("starts as no where it is required and has no default", () => {
+  test("is asked for where it is required, and no takes one click as yes does", () => {
     const schema = object(
       { a: { type: "boolean" }, b: { type: "boolean", default: true }, c: { type: "boolean" } },
       ["a", "b"],
     );
-    expect(initialValue(schema)).toEqual({ a: false });
+    expect(initialValue(schema)).toEqual({});
+    expect(validate(schema, {})).toContainEqual({ pointer: "/a", message: "is required" });
+    const form = show(schema, {});
+    form.click("Set to no: a");
+    expect(form.value()).toEqual({ a: false });
+  });
+});
+
+describe("a map that is required", () => {
+  const map = { type: "object", additionalProperties: { type: "integer" } };
+  const schema = object({ m: map, inner: object({ deep: map }, ["deep"]) }, ["m", "inner"]);
+
+  test("is asked for when nobody touched it, however deep it is", () => {
+    expect(initialValue(schema)).toEqual({ inner: {} });
+    expect(validate(schema, initialValue(schema)).map(({ pointer }) => pointer)).toEqual([
+      "/m",
+      "/inner/deep",
+    ]);
+    expect(initialValue(map)).toBeUndefined();
+  });
+
+  test("can be empty for whoever says so", () => {
+    const form = show(schema, { inner: {} });
+    form.click("Use an empty object: m");
+    expect(form.value()).toEqual({ inner: {}, m: {} });
+    expect(form.box.textContent).toContain("empty object");
+  });
+
+  test("that allows no field is empty by itself", () => {
+    const none = { type: "object", additionalProperties: false };
+    expect(initialValue(object({ m: none }, ["m"]))).toEqual({ m: {} });
   });
 });
 

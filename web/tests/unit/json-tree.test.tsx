@@ -64,6 +64,29 @@ describe("a tree", () => {
     vi.unstubAllGlobals();
   });
 
+  it("says that only a part was searched where it has a part, and searches all of it", async () => {
+    const rows = (count: number): Json => Array.from({ length: count }, (_, row) => `row number ${row}`);
+    const part = [...(rows(999) as Json[]), "… (49001 more)"];
+    await render(<Tree value={part} label="it" whole={async () => rows(50_000)} />);
+    await type("row number 49999");
+    expect(place.querySelector("[role=status]")?.textContent).toBe("nothing found in the part that is here");
+    await click("Search all of it");
+    expect(place.querySelector("[role=status]")?.textContent).toBe("1 found");
+    expect(place.querySelector(".json-found")?.textContent).toBe("49999: row number 49999");
+    expect(button("Search all of it")).toBeUndefined();
+    await type("no such row");
+    expect(place.querySelector("[role=status]")?.textContent).toBe("nothing found");
+  });
+
+  it("says why the rest of a part could not be searched", async () => {
+    const whole = () => Promise.reject(new Error("The server cannot be reached."));
+    await render(<Tree value={["x".repeat(300), "… (5 more)"]} label="it" whole={whole} />);
+    await type("y");
+    await click("Search all of it");
+    expect(place.querySelector("[role=alert]")?.textContent).toBe("The server cannot be reached.");
+    expect(place.querySelector("[role=status]")?.textContent).toBe("nothing found in the part that is here");
+  });
+
   it("is small with few digits and large with many", async () => {
     const many = (count: number) => readJsonText(`[${Array(count).fill("1234567890123456789").join()}]`);
     await render(<Tree value={many(3)} label="it" />);

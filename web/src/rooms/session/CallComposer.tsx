@@ -9,9 +9,10 @@ import { ValueEditor } from "../../form/ValueEditor";
 import { validate } from "../../form/validate";
 import { oneLine } from "../../json/show";
 import type { ToolDeclaration } from "../../ledger/event";
-import { CONTROLS, focusSoon } from "../../ui/focus";
+import { firstField, focusSoon } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
 import { Markdown } from "../../ui/Markdown";
+import { SendKey } from "../../ui/SendKey";
 import { type Line, remove, take, withOpen } from "./line";
 import type { ModelDraft, PreparedCall } from "./ModelDecision";
 import { Sending, type SendingState } from "./Sending";
@@ -54,12 +55,12 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
 
   const focusPicker = () => focusSoon(() => form.current?.querySelector<HTMLElement>(".tool-picker input"));
   const focusForm = () =>
-    focusSoon(() => {
-      const controls = form.current?.querySelectorAll<HTMLElement>(`.form-editor :is(${CONTROLS})`);
-      // A tool that takes nothing can only be run.
-      const submit = form.current?.querySelector<HTMLElement>("[type=submit]");
-      return [...(controls ?? [])].find((control) => !control.closest(".form-head")) ?? submit;
-    });
+    focusSoon(
+      () =>
+        firstField(form.current?.querySelector(".form-editor") ?? null) ??
+        // A tool that takes nothing can only be run.
+        form.current?.querySelector<HTMLElement>("[type=submit]"),
+    );
   const without = (tool: string) => {
     const { [tool]: _, ...others } = draft.args;
     return others;
@@ -181,7 +182,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
       )}
       <Sending state={sending} />
       <div className="buttons">
-        {chosen && <Attention id={editor(chosen.name)} problems={checked.problems} />}
+        {chosen && <Attention id={editor(chosen.name)} problems={checked.problems} value={entered} />}
         <button
           type="submit"
           className="button primary"
@@ -206,6 +207,7 @@ export function CallComposer({ cue, tools, draft, onChange, onSend, sending }: C
             Leave this one out
           </button>
         )}
+        <SendKey />
       </div>
     </form>
   );
@@ -262,6 +264,8 @@ function ToolPicker({ tools, chosen, onChoose, onEnter }: ToolPickerProps) {
   const [search, setSearch] = useState("");
   const name = useId();
   const field = useId();
+  // Arrow keys go from tool to tool; whoever points at one goes on with its form.
+  const pointed = useRef(false);
   const sought = search.trim().toLowerCase();
   const matches = (tool: ToolDeclaration) =>
     tool.name.toLowerCase().includes(sought) || (tool.description ?? "").toLowerCase().includes(sought);
@@ -293,13 +297,23 @@ function ToolPicker({ tools, chosen, onChoose, onEnter }: ToolPickerProps) {
       )}
       <div className="tool-options">
         {shown.map((tool) => (
-          <label key={tool.name} className="tool-option">
+          <label
+            key={tool.name}
+            className="tool-option"
+            onPointerDown={() => {
+              pointed.current = true;
+            }}
+          >
             <input
               type="radio"
               name={name}
               value={tool.name}
               checked={tool.name === chosen}
               onChange={() => onChoose(tool.name)}
+              onClick={() => {
+                if (pointed.current) onEnter(tool.name);
+                pointed.current = false;
+              }}
               onKeyDown={(event) => {
                 if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
                 // A browser would send the form, and a real tool would run.

@@ -5,13 +5,16 @@ import { closing } from "../../ledger/closing";
 import type { LedgerEvent } from "../../ledger/event";
 import type { Standing } from "../../ledger/standing";
 import { Dialog } from "../../ui/Dialog";
+import { isAtRest } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
 import { Notice, ProblemNotice } from "../../ui/Notice";
+import { Prose } from "../../ui/Prose";
 import { Since } from "../../ui/time";
 import { ModelDecision, requestOf } from "./ModelDecision";
 import { RequestView } from "./RequestDialog";
 import { ToolDecision } from "./ToolDecision";
 import { UserDecision } from "./UserDecision";
+import { keepUnsent } from "./unsent";
 
 const ASKS = {
   model: "You are the model. What does the agent do next?",
@@ -29,10 +32,12 @@ interface DecideProps {
   session: Session;
   stands: Standing;
   events: readonly LedgerEvent[];
+  /** What the agent was told to be. */
+  instruction: string | null;
 }
 
 /** What is to be decided now in a session, and by whom it is awaited. */
-export function Decide({ session, stands, events }: DecideProps) {
+export function Decide({ session, stands, events, instruction }: DecideProps) {
   const cues = useSessionCues(session.id);
   const waiting = cues.data?.cues ?? [];
   const head = waiting.find((cue) => cue.head) ?? waiting.find((cue) => cue.status === "abandoned");
@@ -42,13 +47,16 @@ export function Decide({ session, stands, events }: DecideProps) {
   // One that still waits was only put back in the line.
   const isGone = before !== null && before.id !== mine && !waiting.some((cue) => cue.id === before.id);
   const closed = isGone ? closing(events, before) : null;
+  const gone = closed === null ? null : before;
+  useEffect(() => {
+    if (gone) keepUnsent(gone.session, gone.id);
+  }, [gone]);
   // What was just decided is still in the list for a moment, and must not be decided again.
   const asked = head && head.id !== mine ? head : undefined;
   const asks = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
     // Whoever has decided by keyboard goes on with what comes next, without looking for it.
-    if (asked && mine !== null && document.activeElement === document.body)
-      asks.current?.focus({ preventScroll: true });
+    if (asked && mine !== null && isAtRest()) asks.current?.focus({ preventScroll: true });
   }, [asked, mine]);
 
   return (
@@ -58,6 +66,7 @@ export function Decide({ session, stands, events }: DecideProps) {
           Decide
         </h2>
         {waiting.length > 1 && <span className="badge">{waiting.length - 1} more after this</span>}
+        {instruction !== null && instruction.trim() !== "" && <AtHand instruction={instruction} />}
         {asked && cue.data?.kind === "model" && <WhatItSees cue={cue.data} />}
       </header>
       <div aria-live="polite" className="stack tight">
@@ -86,6 +95,24 @@ export function Decide({ session, stands, events }: DecideProps) {
         </>
       )}
     </section>
+  );
+}
+
+/** The instructions, however far the timeline has gone from them. */
+function AtHand({ instruction }: { instruction: string }) {
+  const [looks, setLooks] = useState(false);
+  return (
+    <>
+      <button type="button" className="button small" onClick={() => setLooks(true)}>
+        <Icon name="note" />
+        Instructions
+      </button>
+      {looks && (
+        <Dialog title="Instructions" onClose={() => setLooks(false)}>
+          <Prose text={instruction} label="the instructions" markdown />
+        </Dialog>
+      )}
+    </>
   );
 }
 

@@ -1,4 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
+import { Link } from "wouter";
 import { post, type Session } from "../../api/client";
 import { queries } from "../../api/queries";
 import { Command } from "../../ui/Copy";
@@ -42,19 +43,32 @@ export function Export({ session }: { session: Session }) {
                 against.
               </p>
             )}
-            <div aria-live="polite">{done !== null && <Done exported={done} isNow={isMine} />}</div>
+            <div role="status">{done !== null && <Done exported={done} isNow={isMine} />}</div>
             {write.error && <ProblemNotice error={write.error} />}
             <div className="buttons">
               <button
                 type="button"
                 className={done === null ? "button primary" : "button"}
-                disabled={write.isPending}
-                onClick={() => write.mutate(done !== null)}
+                // Not disabled: that would take the focus away from it.
+                aria-disabled={write.isPending || undefined}
+                onClick={() => {
+                  if (!write.isPending) write.mutate(done !== null);
+                }}
               >
                 <Icon name="export" />
                 {write.isPending ? "Exporting…" : done === null ? "Export" : "Export once more"}
               </button>
+              {done !== null && (
+                <Link
+                  className="button primary"
+                  href={`/start?agent=${encodeURIComponent(session.agent ?? "")}`}
+                >
+                  <Icon name="play" />
+                  New session
+                </Link>
+              )}
             </div>
+            {done !== null && <CheckModel exported={done} agent={session.agent ?? "agent"} />}
           </>
         )}
       </div>
@@ -64,7 +78,7 @@ export function Export({ session }: { session: Session }) {
 
 function Done({ exported, isNow }: { exported: Exported; isNow: boolean }) {
   return (
-    <Notice tone="good">
+    <Notice tone="good" quiet>
       <p>
         Exported as <code>{exported.eval_id}</code> to <code>{exported.path}</code>
         {exported.at && (
@@ -78,6 +92,23 @@ function Done({ exported, isNow }: { exported: Exported; isNow: boolean }) {
     </Notice>
   );
 }
+
+/** What the golden trace is for: the line that compares a real model with it. */
+function CheckModel({ exported, agent }: { exported: Exported; agent: string }) {
+  return (
+    <div className="stack tight">
+      <p className="soft">
+        To compare a real model with it, from the folder that has the agent's package (here{" "}
+        <code>{agent}</code>; put yours in its place):
+      </p>
+      <Command text={`adk eval ${quoted(agent)} ${quoted(exported.path)}`} />
+    </div>
+  );
+}
+
+/** As a shell reads it as one word. */
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /** How many cases the file has, as far as that is known: others may have written to it since. */
 function caseCount(cases: number, isNow: boolean): string {

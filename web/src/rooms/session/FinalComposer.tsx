@@ -7,6 +7,7 @@ import { sendsByKey } from "../../form/keys";
 import { ValueEditor } from "../../form/ValueEditor";
 import { focusFirstProblem } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
+import { SendKey } from "../../ui/SendKey";
 import type { ModelDraft } from "./ModelDecision";
 import { Sending, type SendingState } from "./Sending";
 
@@ -64,7 +65,7 @@ function TextResponse({ draft, onChange, onSend, sending }: FinalComposerProps) 
             Write what the agent responds.
           </p>
         ) : (
-          <p className="soft">Markdown works. Ctrl+Enter sends.</p>
+          <p className="soft">Markdown works.</p>
         )}
       </div>
       <Send sending={sending} />
@@ -103,7 +104,7 @@ function StructuredResponse(props: FinalComposerProps & { schema: JsonObject }) 
         quiet
       />
       <Send sending={sending}>
-        <Attention id={`final-${cue}`} problems={checked.problems} />
+        <Attention id={`final-${cue}`} problems={checked.problems} value={value} />
       </Send>
     </form>
   );
@@ -119,6 +120,7 @@ function Send({ sending, children }: { sending: SendingState; children?: ReactNo
           <Icon name="final" />
           {sending.isPending ? "Sending…" : "Send final response"}
         </button>
+        <SendKey />
       </div>
     </>
   );

@@ -1,11 +1,13 @@
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import type { Cue, Json, JsonObject } from "../../api/client";
-import { useDraft } from "../../ui/draft";
+import { keptDraft, useDraft } from "../../ui/draft";
+import { firstField, focusSoon } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
 import { useAnswer } from "./answering";
 import { CallComposer } from "./CallComposer";
 import { FinalComposer } from "./FinalComposer";
 import type { ModelRequest } from "./RequestDialog";
+import { keepRest } from "./unsent";
 
 /** A call that is ready to be sent. */
 export interface PreparedCall {
@@ -46,15 +48,22 @@ export function ModelDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   const [kept, setDraft] = useDraft<ModelDraft>(cue.id, EMPTY);
   const draft = { ...EMPTY, ...kept };
   const change = (part: Partial<ModelDraft>) => setDraft({ ...draft, ...part });
+  const sent = useRef<JsonObject>({});
   const answer = useAnswer(cue.session, cue.id, () => {
     onTaken();
+    // The draft is the same in every tab: what was typed there and not sent is not lost by sending here.
+    keepRest(cue.session, { ...EMPTY, ...keptDraft<ModelDraft>(cue.id) }, sent.current);
     setDraft(undefined);
   });
-  const send = (body: JsonObject) => answer.mutate(body);
+  const send = (body: JsonObject) => {
+    sent.current = body;
+    answer.mutate(body);
+  };
+  const forms = useRef<HTMLDivElement>(null);
   const noTools = request.tools.length === 0;
   const mode = noTools ? "final" : draft.mode;
   return (
-    <div className="stack">
+    <div className="stack" ref={forms}>
       <fieldset className="segments wide">
         <legend className="visually-hidden">What does the agent do next?</legend>
         <button
@@ -71,10 +80,13 @@ export function ModelDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
           type="button"
           className="segment"
           aria-pressed={mode === "final"}
-          onClick={() => change({ mode: "final" })}
+          onClick={() => {
+            change({ mode: "final" });
+            focusSoon(() => firstField(forms.current));
+          }}
         >
           <Icon name="final" />
-          Send final response
+          Give the final response
         </button>
       </fieldset>
       {noTools && <p className="soft">This agent has no tools; it can only respond.</p>}

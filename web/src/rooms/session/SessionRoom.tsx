@@ -4,6 +4,7 @@ import type { Session } from "../../api/client";
 import { useSession } from "../../api/queries";
 import { useEvents } from "../../ledger/log";
 import { standing } from "../../ledger/standing";
+import { isAtRest, keepFocus } from "../../ui/focus";
 import { ProblemNotice } from "../../ui/Notice";
 import { SessionBadge } from "../../ui/SessionBadge";
 import { Day } from "../../ui/time";
@@ -17,6 +18,7 @@ import { NextMessage } from "./NextMessage";
 import { RunningCalls } from "./RunningCalls";
 import { Timeline } from "./Timeline";
 import { ToolList } from "./ToolList";
+import { Unsent } from "./Unsent";
 import { UserCalls } from "./UserCalls";
 import { YourTurn } from "./YourTurn";
 import "../../style/session.css";
@@ -46,8 +48,10 @@ function Room({ session }: { session: Session }) {
   const stands = useMemo(() => standing(log.events), [log.events]);
   const name = session.agent ?? "Session";
   useFocusOnEnd(session.status);
+  const room = useRef<HTMLDivElement>(null);
+  useEffect(() => (room.current ? keepFocus(room.current) : undefined), []);
   return (
-    <div className="session-columns">
+    <div className="session-columns" ref={room}>
       <div className="session-main">
         <div className="page-head">
           <div className="stack tight">
@@ -75,7 +79,10 @@ function Room({ session }: { session: Session }) {
       </div>
       {/* Beside everything else, so that what is to be decided begins at the top of the window. */}
       <aside className="session-side stack" aria-label="Your part">
-        {session.status === "active" && <Decide session={session} stands={stands} events={log.events} />}
+        {session.status === "active" && (
+          <Decide session={session} stands={stands} events={log.events} instruction={cast.instruction} />
+        )}
+        <Unsent session={session} />
         <UserCalls session={session} isAnswered={stands.is === "answered"} />
         <NextMessage session={session} cast={cast} stands={stands} />
         {session.status === "completed" && session.source !== "run" && <Export session={session} />}
@@ -92,7 +99,6 @@ function useFocusOnEnd(status: string): void {
   useEffect(() => {
     const ended = before.current === "active" && status !== "active";
     before.current = status;
-    if (ended && document.activeElement === document.body)
-      document.getElementById("export-heading")?.focus({ preventScroll: true });
+    if (ended && isAtRest()) document.getElementById("export-heading")?.focus({ preventScroll: true });
   }, [status]);
 }

@@ -7,6 +7,7 @@ import { sendsByKey } from "../../form/keys";
 import { ValueEditor } from "../../form/ValueEditor";
 import { Tree } from "../../json/Tree";
 import { useDraft } from "../../ui/draft";
+import { SendKey } from "../../ui/SendKey";
 import { useAnswer } from "./answering";
 import { Sending } from "./Sending";
 
@@ -108,10 +109,13 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
         )}
         <Sending state={answer} />
         <div className="buttons">
-          {draft.mode === "output" && <Attention id={`tool-${cue.id}`} problems={checked.problems} />}
+          {draft.mode === "output" && (
+            <Attention id={`tool-${cue.id}`} problems={checked.problems} value={value} />
+          )}
           <button type="submit" className="button primary" aria-disabled={answer.isPending || undefined}>
             {draft.mode === "output" ? "Send output" : "Send error"}
           </button>
+          <SendKey />
         </div>
       </form>
     </div>

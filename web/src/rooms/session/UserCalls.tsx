@@ -5,6 +5,7 @@ import { useChecked } from "../../form/checked";
 import { ValueEditor } from "../../form/ValueEditor";
 import { Tree } from "../../json/Tree";
 import { useDraft } from "../../ui/draft";
+import { SendKey } from "../../ui/SendKey";
 import { Sending } from "./Sending";
 
 type Call = NonNullable<Session["waiting_calls"]>[number];
@@ -107,6 +108,7 @@ function Give({
         <button type="submit" className="button primary" disabled={isPending}>
           Give this
         </button>
+        <SendKey />
       </div>
     </form>
   );

@@ -2,6 +2,7 @@ import { useId } from "react";
 import type { Cue } from "../../api/client";
 import { sendsByKey } from "../../form/keys";
 import { useDraft } from "../../ui/draft";
+import { SendKey } from "../../ui/SendKey";
 import { useAnswer } from "./answering";
 import { Sending } from "./Sending";
 
@@ -65,6 +66,7 @@ export function UserDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
         >
           End the conversation
         </button>
+        <SendKey />
       </div>
     </form>
   );

@@ -1,11 +1,12 @@
-import { useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import type { Json, JsonObject } from "../../api/client";
 import { useChecked } from "../../form/checked";
 import { initialValue } from "../../form/initial";
 import { ValueEditor } from "../../form/ValueEditor";
 import { useDraft } from "../../ui/draft";
-import { focusFirstProblem } from "../../ui/focus";
+import { firstField, focusFirstProblem, focusSoon, isAtRest } from "../../ui/focus";
 import { Icon } from "../../ui/Icon";
+import { SendKey } from "../../ui/SendKey";
 import { Sending, type SendingState } from "../session/Sending";
 
 export type QueryBody = { text: string } | { value: Json };
@@ -22,22 +23,29 @@ interface QueryFormProps {
   button: string;
   sending: SendingState;
   onSend(query: QueryBody): void;
+  /** Whether the first field has the focus once it is there: always, or where it is taken from nobody. */
+  focus?: "always" | "at rest";
 }
 
 const EMPTY: QueryDraft = { text: "" };
 const ANYTHING: JsonObject = {};
 
 /** What the user asks: a text, or the form of the agent's input schema. */
-export function QueryForm({ draft: name, schema, button, sending, onSend }: QueryFormProps) {
+export function QueryForm({ draft: name, schema, button, sending, onSend, focus }: QueryFormProps) {
   const [draft, setDraft] = useDraft<QueryDraft>(name, EMPTY);
   const checked = useChecked(schema ?? ANYTHING);
   const [empty, setEmpty] = useState(false);
   const field = useId();
   const wrong = useId();
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (focus) focusSoon(() => (focus === "always" || isAtRest() ? firstField(form.current) : null));
+  }, [focus]);
   // Null is a value too.
   const entered = draft.value === undefined && schema ? initialValue(schema) : draft.value;
   const value = schema ? entered : undefined;
   const send = (form: Element) => {
+    if (sending.isPending) return;
     if (!schema) {
       setEmpty(draft.text.trim() === "");
       if (draft.text.trim() === "") focusFirstProblem(form);
@@ -48,6 +56,7 @@ export function QueryForm({ draft: name, schema, button, sending, onSend }: Quer
   };
   return (
     <form
+      ref={form}
       className="stack"
       noValidate
       onSubmit={(event) => {
@@ -97,10 +106,11 @@ export function QueryForm({ draft: name, schema, button, sending, onSend }: Quer
       )}
       <Sending state={sending} />
       <div className="buttons">
-        <button type="submit" className="button primary" disabled={sending.isPending}>
+        <button type="submit" className="button primary" aria-disabled={sending.isPending || undefined}>
           <Icon name="play" />
           {button}
         </button>
+        <SendKey />
       </div>
     </form>
   );

@@ -18,6 +18,8 @@ export function Start() {
   useTitle("New session");
   const agents = useAgents();
   const [params, setParams] = useSearchParams();
+  // Arrow keys go from agent to agent; whoever points at one goes on with the query.
+  const pointed = useRef(false);
   const online = unique((agents.data?.agents ?? []).filter((agent) => agent.online));
   const chosen =
     online.find((agent) => agent.name === params.get("agent")) ??
@@ -33,7 +35,16 @@ export function Start() {
           <legend className="legend-heading">Which agent do you play?</legend>
           <div className="agent-options">
             {online.map((agent) => (
-              <label key={agent.name} className="agent-option">
+              <label
+                key={agent.name}
+                className="agent-option"
+                onPointerDown={() => {
+                  pointed.current = true;
+                }}
+                onKeyDown={() => {
+                  pointed.current = false;
+                }}
+              >
                 <input
                   type="radio"
                   name="agent"
@@ -51,7 +62,7 @@ export function Start() {
           </div>
         </fieldset>
       )}
-      {chosen && <Ask key={chosen.name} agent={chosen} />}
+      {chosen && <Ask key={chosen.name} agent={chosen} focus={pointed.current ? "always" : "at rest"} />}
     </div>
   );
 }
@@ -62,7 +73,7 @@ const toolCount = ({ tools }: Agent) =>
 /** Several hosts may offer an agent of one name; the server gives the session to the one that is there. */
 const unique = (agents: Agent[]) => [...new Map(agents.map((agent) => [agent.name, agent])).values()];
 
-function Ask({ agent }: { agent: Agent }) {
+function Ask({ agent, focus }: { agent: Agent; focus: "always" | "at rest" }) {
   const [, go] = useLocation();
   const draft = `start-${agent.name}`;
   const [, setDraft] = useDraft<unknown>(draft, null);
@@ -109,6 +120,7 @@ function Ask({ agent }: { agent: Agent }) {
         schema={(agent.input_schema as JsonObject | null | undefined) ?? null}
         button="Start session"
         sending={start}
+        focus={focus}
         onSend={(query) => {
           const problem = stateProblemOf(more.state);
           setStateProblem(problem);
