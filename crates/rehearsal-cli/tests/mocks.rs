@@ -103,6 +103,26 @@ fn a_response_function_sees_the_call() {
 }
 
 #[test]
+fn whole_numbers_of_any_size_stay_what_they_are() {
+    let id = "123456789012345678901234567890";
+    let other = "123456789012345678901234567891";
+    let call = format!("{{call: find, args: {{id: {id}}}}}");
+    let mocks = format!(
+        "    - {{method: find, when: {{input: {{id: {other}}}}}, response: another}}
+    - {{method: find, when: {{input: {{id: {id}}}}}, response: {{id: {id}, next: 18446744073709551617, odd: 9007199254740993}}}}"
+    );
+    let outcome = run(&scenario(&call, &mocks), &[]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert_eq!(outcome.answered(), ["mocks[1]"]);
+    let ledger: String = outcome.events.iter().map(rehearsal_core::json::text).collect();
+    assert!(ledger.contains(&format!("\"args\":{{\"id\":{id}}}")), "{ledger}");
+    let output = format!("{{\"id\":{id},\"next\":18446744073709551617,\"odd\":9007199254740993}}");
+    assert!(ledger.contains(&output), "{ledger}");
+    let echoed = run(&scenario(&call, "    - {method: find, responseFn: '({id: input.id})'}"), &[]);
+    assert_eq!(rehearsal_core::json::text(&echoed.outcomes()[0]), format!("{{\"output\":{{\"id\":{id}}}}}"));
+}
+
+#[test]
 fn the_template_form_works_too() {
     let outcome = one_call("    - {method: find, responseFn: 'order ${input.id} of ${context.user}'}");
     assert_eq!(outcome.outcomes(), [json!({"output": "order 7 of ann"})]);

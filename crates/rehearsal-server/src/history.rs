@@ -60,10 +60,9 @@ impl Scissors {
             Value::Object(fields) => {
                 let fit = fields.values_mut().take(MOST_ENTRIES).map_while(|field| self.takes(field)).count();
                 if fit < fields.len() {
-                    let extra: Vec<String> = fields.keys().skip(fit).cloned().collect();
-                    for key in extra {
-                        fields.shift_remove(&key);
-                    }
+                    // Removing them one by one would move those behind each of them.
+                    let mut kept = 0..fit;
+                    fields.retain(|_, _| kept.next().is_some());
                     self.was_cut = true;
                 }
             }
@@ -107,4 +106,22 @@ pub(crate) fn entries(standing: &Standing) -> Vec<Value> {
 pub(crate) fn eval_case(ledger: &Ledger, colons: bool) -> Result<Value, Problem> {
     let trace = GoldenTrace::from_ledger(ledger, &TraceOptions { colons, ..TraceOptions::default() })?;
     Ok(serde_json::to_value(trace.case).unwrap_or(Value::Null))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+
+    use super::*;
+
+    #[test]
+    fn an_object_of_very_many_keys_is_cut_in_one_go() {
+        let keys: Map<String, Value> = (0..500_000).map(|key| (format!("k{key}"), json!(key))).collect();
+        let shown = cut(json!({"body": {"output": keys, "after": 1}}), false);
+        assert_eq!(shown["truncated"], true);
+        let output = shown["body"]["output"].as_object().unwrap();
+        assert_eq!(output.len(), MOST_ENTRIES);
+        assert_eq!(output.keys().next_back().unwrap(), "k999");
+        assert_eq!(shown["body"]["after"], 1);
+    }
 }

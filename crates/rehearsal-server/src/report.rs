@@ -33,7 +33,7 @@ pub enum ReportError {
 /// There is no such run, the store cannot be used, or the page is not part of this program.
 pub async fn report_html(store: &dyn Store, run: &str) -> Result<String, ReportError> {
     let page = rehearsal_web::report().ok_or(ReportError::NoPage)?;
-    let data = report_data(store, run).await?.to_string();
+    let data = rehearsal_core::json::text(&report_data(store, run).await?);
     // In a script element a browser looks for its end and for comments, and JSON may write any character so.
     let data = data.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
     let filled = rehearsal_web::REPORT_DATA.replace("null", &data);

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use axum::response::IntoResponse;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
 use futures::Stream;
 use rehearsal_core::Timestamp;
-use rehearsal_store::Change;
+use rehearsal_store::{Change, StoredEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::extract::{Body, Params, Path};
-use super::reply::Json;
+use super::reply::{Json, made};
 use crate::desk::{Observation, Recorded};
 use crate::history::event_shown;
 use crate::ids;
@@ -103,7 +103,7 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
     Params(params): Params<ListParams>,
-) -> Result<Json<Events>, Problem> {
+) -> Result<Response, Problem> {
     let session = ids::session(&id)?;
     let limit = params.limit.unwrap_or(100);
     if !(1..=1000).contains(&limit) {
@@ -117,7 +117,7 @@ pub(super) async fn list(
     let events = app.desk.events(&session, after, limit).await?;
     // Events may have come since the session was looked at.
     let last_seq = events.last().map_or(0, |last| last.event.seq).max(record.last_seq);
-    Ok(Json(Events { events: events.iter().map(event_shown).collect(), last_seq }))
+    made(move || Ok(Events { events: events.iter().map(event_shown).collect(), last_seq })).await
 }
 
 /// Event numbers as the store counts them.
@@ -207,28 +207,41 @@ pub(super) async fn stream(
     let after = number(last.or(params.after).unwrap_or(0))?;
     let permit = app.streams.clone().try_acquire_owned().map_err(|_| too_many())?;
     let items = follow(app.desk.clone(), session, after);
-    let stream = async_stream(items, permit);
+    let stream = async_stream(items, Arc::new(permit));
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
 
 fn async_stream(
     items: impl Stream<Item = Result<Item, Problem>>,
-    permit: tokio::sync::OwnedSemaphorePermit,
+    permit: Arc<tokio::sync::OwnedSemaphorePermit>,
 ) -> impl Stream<Item = Result<SseEvent, Infallible>> {
     use futures::StreamExt as _;
-    items.map(move |item| {
-        let _held = &permit;
-        Ok(match item {
-            Ok(Item::Event(stored)) => SseEvent::default()
-                .id(stored.event.seq.to_string())
-                .event(stored.event.body.kind())
-                .data(event_shown(&stored).to_string()),
-            Ok(Item::HistoryComplete) => SseEvent::default().comment("history complete"),
-            Err(problem) => SseEvent::default()
-                .event("problem")
-                .data(json!({"type": problem.kind, "detail": problem.detail}).to_string()),
-        })
+    items.then(move |item| {
+        let held = permit.clone();
+        async move {
+            let _held = held;
+            Ok(match item {
+                Ok(Item::Event(stored)) => written(stored).await,
+                Ok(Item::HistoryComplete) => SseEvent::default().comment("history complete"),
+                Err(problem) => told(&problem),
+            })
+        }
     })
+}
+
+/// An event as the stream has it, cut and written where nobody else waits.
+async fn written(stored: StoredEvent) -> SseEvent {
+    let begun = SseEvent::default().id(stored.event.seq.to_string()).event(stored.event.body.kind());
+    let text = tokio::task::spawn_blocking(move || rehearsal_core::json::text(&event_shown(&stored))).await;
+    match text {
+        Ok(text) => begun.data(text),
+        Err(error) => told(&Problem::new(Class::Internal, "internal", error.to_string())),
+    }
+}
+
+fn told(problem: &Problem) -> SseEvent {
+    let words = json!({"type": problem.kind, "detail": problem.detail}).to_string();
+    SseEvent::default().event("problem").data(words)
 }
 
 fn too_many() -> Problem {

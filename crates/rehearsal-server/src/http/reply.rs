@@ -24,6 +24,19 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
+/// A reply of JSON that takes a while to make: made and written where nobody else waits.
+pub(super) async fn made<T: Serialize>(
+    make: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<Response, Problem> {
+    let work = move || make().map(|reply| rehearsal_core::json::to_vec(&reply));
+    let outcome = tokio::task::spawn_blocking(work).await;
+    let failed = |error: &dyn std::fmt::Display| {
+        Problem::new(Class::Internal, "internal", format!("the reply cannot be written: {error}"))
+    };
+    let body = outcome.map_err(|error| failed(&error))??.map_err(|error| failed(&error))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
 /// How problems are written.
 const PROBLEM_JSON: &str = "application/problem+json";
 

@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::extract::{Body, OptionalBody, Params, Path, Raw};
-use super::reply::Json;
+use super::reply::{Json, made};
 use crate::Problem;
 use crate::desk::{Exported, NewSessionRequest, QueryRequest, SessionChange, SessionView};
 use crate::ids;
@@ -236,9 +236,9 @@ pub(super) struct History {
 pub(super) async fn history(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-) -> Result<Json<History>, Problem> {
+) -> Result<Response, Problem> {
     let standing = app.desk.standing(&ids::session(&id)?).await?;
-    Ok(Json(History { entries: crate::history::entries(&standing) }))
+    made(move || Ok(History { entries: crate::history::entries(&standing) })).await
 }
 
 /// How the golden trace is written.
@@ -258,9 +258,9 @@ pub(super) async fn eval_case(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
     Params(params): Params<TraceParams>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let ledger = app.desk.ledger(&ids::session(&id)?).await?;
-    Ok(Json(crate::history::eval_case(&ledger, params.colons.unwrap_or(true))?))
+    made(move || crate::history::eval_case(&ledger, params.colons.unwrap_or(true))).await
 }
 
 /// How a session is exported.
