@@ -1,14 +1,17 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
-import { MOST_CUES, useConnection, useOpenCues } from "./api/queries";
+import { useConnection, useOpenCues } from "./api/queries";
+import { waitingCount } from "./api/waiting";
 import { Home } from "./rooms/home/Home";
 import { Locked } from "./rooms/Locked";
 import { Runs } from "./rooms/runs/Runs";
 import { SessionRoom } from "./rooms/session/SessionRoom";
 import { Start } from "./rooms/start/Start";
+import { Bell } from "./ui/Bell";
 import { Boundary } from "./ui/Boundary";
 import { Icon } from "./ui/Icon";
 import { Nothing } from "./ui/Nothing";
+import { useWaitingInTitle } from "./ui/title";
 
 export function App() {
   // What a person typed is kept in the browser, and the room comes back when they are let in.
@@ -52,9 +55,8 @@ function Room({ children }: { children: ReactNode }) {
 
 function Masthead() {
   const [path] = useLocation();
-  const cues = useOpenCues().data?.cues ?? [];
-  const open = cues.filter((cue) => cue.status === "open").length;
-  const waiting = cues.length >= MOST_CUES ? `${open}+` : open;
+  const waiting = waitingCount(useOpenCues().data?.cues ?? []);
+  useWaitingInTitle(waiting);
   const room = (href: string, label: ReactNode, is: boolean) => (
     <li>
       <Link href={href} aria-current={is ? "page" : undefined}>
@@ -72,13 +74,14 @@ function Masthead() {
         <ul>
           {room(
             "/",
-            open > 0 ? `Sessions (${waiting} waiting)` : "Sessions",
+            waiting !== "" ? `Sessions (${waiting} waiting)` : "Sessions",
             path === "/" || path.startsWith("/sessions"),
           )}
           {room("/runs", "Runs", path.startsWith("/runs"))}
         </ul>
       </nav>
       <div className="end">
+        <Bell />
         <Link href="/start" className="button primary small">
           <Icon name="play" />
           New session

@@ -5,10 +5,12 @@ import "./style/tokens.css";
 import "./style/base.css";
 import "./style/parts.css";
 import "./style/shell.css";
+import "./style/session.css";
 import "./style/runs.css";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { nameOf } from "./rooms/runs/data/result";
 import { readReport } from "./rooms/runs/report/embedded";
 import { ReportApp } from "./rooms/runs/report/ReportApp";
 
@@ -17,7 +19,7 @@ const queries = new QueryClient({ defaultOptions: { queries: { networkMode: "alw
 
 const root = document.getElementById("root");
 if (root) {
-  if (report) document.title = `${report.run.title} · Rehearsal report`;
+  if (report) document.title = `${nameOf(report.run)} · Rehearsal report`;
   createRoot(root).render(
     <StrictMode>
       <QueryClientProvider client={queries}>

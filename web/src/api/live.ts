@@ -61,6 +61,9 @@ export class Live {
 
   readonly connection = (): Connection => this.state;
 
+  /** Whether this tab speaks for the others of this browser. */
+  readonly leading = (): boolean => this.leads;
+
   private hear(told: Told): void {
     if ("change" in told) this.pass(told.change);
     else if ("connection" in told) this.stand(told.connection);

@@ -210,14 +210,14 @@ test("every room has a title of its own", async ({ page, stage }) => {
   await start(page, "poet", "Rhyme");
   const session = sessionId(page);
   const { before, after } = await twoRuns(stage);
-  await look("/", "Sessions · Rehearsal");
-  await look("/start", "New session · Rehearsal");
-  await look(`/sessions/${session}`, "● poet · Rehearsal");
-  await look("/runs", "Runs · Rehearsal");
-  await look(`/runs/${after}`, /^(?!Runs? ·).+ · Rehearsal$/);
-  await look(`/runs/${after}/cases/1`, /^Says .+ · Rehearsal$/);
-  await look(`/runs/compare?a=${before}&b=${after}`, "Two runs · Rehearsal");
-  await look("/nowhere", "Nothing here · Rehearsal");
+  await look("/", "(1) Sessions · Rehearsal");
+  await look("/start", "(1) New session · Rehearsal");
+  await look(`/sessions/${session}`, "(1) ● poet · Rehearsal");
+  await look("/runs", "(1) Runs · Rehearsal");
+  await look(`/runs/${after}`, /^\(1\) (?!Runs? ·).+ · Rehearsal$/);
+  await look(`/runs/${after}/cases/1`, /^\(1\) Says .+ · Rehearsal$/);
+  await look(`/runs/compare?a=${before}&b=${after}`, "(1) Two runs · Rehearsal");
+  await look("/nowhere", "(1) Nothing here · Rehearsal");
   expect(new Set(titles).size).toBe(titles.length);
 });
 

@@ -16,6 +16,9 @@ test("runs appear with their verdicts, and a case's evidence leads to the event"
   await expect(rows.nth(2)).toContainText("passed");
   await rows.nth(1).getByRole("link").click();
   await expect(page).toHaveURL(new RegExp(`/runs/${after}$`));
+  // What failed comes first.
+  const cases = page.getByRole("table", { name: "Cases with their verdicts" }).getByRole("row");
+  await expect(cases.nth(1)).toContainText("Says how many");
 
   await page.getByRole("link", { name: "Says the shelf" }).click();
   const metrics = page.getByRole("listitem").filter({ hasText: "tool_called" });

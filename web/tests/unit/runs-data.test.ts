@@ -4,7 +4,7 @@ import { again, checksOf, quoted, readCase } from "../../src/rooms/runs/data/cas
 import { eventsOf, readCheck } from "../../src/rooms/runs/data/check";
 import { inWords, pointsOf } from "../../src/rooms/runs/data/points";
 import { parse } from "../../src/rooms/runs/data/read";
-import { filter, group, readResult, tookMs } from "../../src/rooms/runs/data/result";
+import { failuresAround, filter, group, readResult, tookMs } from "../../src/rooms/runs/data/result";
 import { count, counted, passRate, percent, summaryOf, wilson } from "../../src/rooms/runs/data/summary";
 import { linesOf } from "../../src/rooms/runs/data/transcript";
 import { verdictOf, worst } from "../../src/rooms/runs/data/verdict";
@@ -316,5 +316,22 @@ describe("transcripts", () => {
       [5, "fails: E: no"],
       [6, "gives null"],
     ]);
+  });
+});
+
+describe("failures", () => {
+  const cases = ["passed", "failed", "passed", "error", "unjudged"].map((verdict, index) =>
+    readCase({ name: `c${index}`, verdict }, index),
+  );
+
+  it("are what a list begins with", () => {
+    expect(group(cases).map(({ name }) => name)).toEqual(["c3", "c1", "c4", "c0", "c2"]);
+  });
+
+  it("lead to each other from wherever one looks", () => {
+    expect(failuresAround(cases, 1)).toEqual({ at: null, count: 3, before: null, after: 2 });
+    expect(failuresAround(cases, 4)).toEqual({ at: 2, count: 3, before: 2, after: 5 });
+    expect(failuresAround(cases, 5)).toEqual({ at: 3, count: 3, before: 4, after: null });
+    expect(failuresAround([], 1)).toEqual({ at: null, count: 0, before: null, after: null });
   });
 });

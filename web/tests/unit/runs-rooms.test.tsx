@@ -5,6 +5,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vite
 import { Router } from "wouter";
 import { memoryLocation } from "wouter/memory-location";
 import * as texts from "../../src/json/show";
+import { RunList } from "../../src/rooms/runs/list/RunList";
 import { EventLinks } from "../../src/rooms/runs/parts/EventLinks";
 import { Value } from "../../src/rooms/runs/parts/Value";
 import { embedded, readReport } from "../../src/rooms/runs/report/embedded";
@@ -124,7 +125,7 @@ describe("a report", () => {
     expect(hrefs()).toContain("#/sessions/agent's?e=2");
     location.hash = "/sessions/agent's?e=2";
     await settled();
-    expect(place.querySelector("#e2")?.className).toContain("marked");
+    expect(place.querySelector("#e2")?.className).toContain("sought");
     expect(place.querySelector("img")).toBeNull();
   });
 
@@ -197,8 +198,116 @@ describe("the ledger of a session in a report", () => {
 
   it("has numbers that are shown with all their digits", async () => {
     await openSession(events);
-    expect(place.querySelector("#e1 summary")?.textContent).toContain(`"id":${big}`);
-    expect(place.querySelector("#e1 pre")?.textContent).toContain(`"id": ${big}`);
+    location.hash = "/sessions/s?view=all";
+    await settled();
+    expect(place.querySelector("#e1 .entry-line")?.textContent).toContain(`"id":${big}`);
+    await act(async () => place.querySelector<HTMLElement>("#e1 .entry-fold")?.click());
+    expect(place.querySelector("#e1 .entry-body")?.textContent).toContain(big);
+  });
+});
+
+describe("a session in a report", () => {
+  const line = (seq: number, body: string, more = "") =>
+    `{"seq":${seq},"session":"s","at":"2026-01-01T10:00:00Z","author":"a"${more},"body":${body}}`;
+  const events = [
+    line(1, '{"type":"session_started","agent":"a"}'),
+    line(2, '{"type":"user_message","content":{"parts":[{"text":"Hello"}]}}'),
+    line(3, '{"type":"tool_call","call":"c","tool":"look_up","args":{"title":"Dune"}}', ',"turn":"t"'),
+    line(
+      4,
+      '{"type":"tool_result","call":"c","tool":"look_up","outcome":{"output":{"shelf":"B4"}}}',
+      ',"truncated":true',
+    ),
+  ];
+  const open = async (hash: string) => {
+    const found = readReport(
+      `{"run":{"id":"r","title":"t"},"sessions":[{"session":{"id":"s","part":"main","last_seq":4},"events":[${events}]}]}`,
+    );
+    if (!found) throw new Error("the report is not read");
+    location.hash = hash;
+    await show(<ReportApp report={found} />);
+  };
+
+  it("has the cards of the page, and asks nothing of a server", async () => {
+    await open("/sessions/s");
+    const cards = [...place.querySelectorAll("article")].map((card) => card.getAttribute("aria-label"));
+    expect(cards).toEqual(["User", "Tool call look_up", "Tool output look_up"]);
+    expect(place.textContent).toContain("B4");
+    expect(place.textContent).not.toContain("What the model saw");
+    expect(place.textContent).not.toContain("Show it whole");
+  });
+
+  it("shows an event that is no part of the conversation when an address names it", async () => {
+    await open("/sessions/s?e=1");
+    expect(place.querySelectorAll("article")).toHaveLength(4);
+    expect(place.querySelector("#e1")?.className).toContain("sought");
+  });
+
+  it("stays open when the number of an event is followed", async () => {
+    await open("/sessions/s");
+    await act(async () => place.querySelector<HTMLElement>("#e3 a[href='#e3']")?.click());
+    await settled();
+    expect(location.hash).toContain("/sessions/s?");
+    expect(place.querySelector("#e3")?.className).toContain("sought");
+  });
+});
+
+describe("the list of runs", () => {
+  const run = (id: string, more = {}) => ({
+    id,
+    title: "the suite",
+    status: "passed",
+    started_at: "2026-01-01T10:00:00Z",
+    ended_at: "2026-01-01T10:00:09Z",
+    duration_ms: 257,
+    summary: { total: 1, passed: 1 },
+    ...more,
+  });
+  const runs = [run("1", { name: "nightly", branch: "main", commit: "0123456789ab" }), run("2"), run("3")];
+  const asked: string[] = [];
+  const source = {
+    ...server,
+    runs: async (_: string | null, sought: string) => {
+      asked.push(sought);
+      return { runs: sought === "" ? runs : [], next_page_token: null };
+    },
+  };
+  const open = async (path: string) => {
+    const { hook, searchHook } = memoryLocation({ path });
+    await show(
+      <Source value={source}>
+        <Router hook={hook} searchHook={searchHook}>
+          <RunList />
+        </Router>
+      </Source>,
+    );
+  };
+  const boxes = () => [...place.querySelectorAll<HTMLInputElement>("tbody input[type=checkbox]")];
+
+  it("says what each is called and how long it took, as its room says it", async () => {
+    await open("/runs");
+    const [first, second] = [...place.querySelectorAll("tbody tr")].map((row) => row.textContent);
+    expect(first).toContain("nightly");
+    expect(first).toContain("the suite · main 01234567");
+    expect(first).toContain("257 ms");
+    expect(second).toContain("the suite");
+  });
+
+  it("does not take a third run in place of the first", async () => {
+    await open("/runs?a=1&b=2");
+    expect(boxes().map((box) => [box.checked, box.disabled])).toEqual([
+      [true, false],
+      [true, false],
+      [false, true],
+    ]);
+    expect(place.textContent).toContain("Take one away to choose another");
+  });
+
+  it("asks the server for what is sought, and says when nothing is like that", async () => {
+    await open("/runs?q=refunds");
+    expect(asked.at(-1)).toBe("refunds");
+    expect(place.textContent).toContain("No run is like that.");
+    expect(place.textContent).not.toContain("No run has been kept yet");
   });
 });
 

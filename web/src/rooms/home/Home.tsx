@@ -1,5 +1,6 @@
 import { Link } from "wouter";
 import { MOST_CUES, useAgents, useOpenCues, useSessions } from "../../api/queries";
+import { byWait, WAITS_FOR } from "../../api/waiting";
 import { Icon } from "../../ui/Icon";
 import { ProblemNotice } from "../../ui/Notice";
 import { Since } from "../../ui/time";
@@ -8,19 +9,13 @@ import { HowToConnect } from "./HowToConnect";
 import { PastSessions } from "./PastSessions";
 import { SessionLine } from "./SessionLine";
 
-const WAITS_FOR: { [kind: string]: string } = {
-  model: "the model's next step",
-  tool: "a tool's result",
-  user: "what the user says",
-};
-
 export function Home() {
   useTitle("Sessions");
   const cues = useOpenCues();
   const live = useSessions({ status: "active", pageSize: 50 });
   const agents = useAgents();
   const past = useSessions({ pageSize: 1 });
-  const waiting = cues.data?.cues ?? [];
+  const waiting = byWait(cues.data?.cues ?? []);
   const running = live.data?.sessions ?? [];
   // What waits stands above, and is not named twice.
   const waits = new Set(waiting.map((cue) => cue.session));
@@ -31,7 +26,13 @@ export function Home() {
   const empty = nothing && waiting.length === 0 && online.length === 0 && past.data.sessions.length === 0;
   return (
     <div className="stack">
-      <h1>Sessions</h1>
+      <div className="stack tight">
+        <h1>Sessions</h1>
+        <p className="soft lead">
+          Here you play a part in an agent's conversation: its model, a tool or its user. Choose what waits
+          for you, or start an agent; all that happens is kept and can become a golden trace.
+        </p>
+      </div>
       {cues.error && <ProblemNotice error={cues.error} />}
       {empty && <HowToConnect />}
       {waiting.length > 0 && (
@@ -57,6 +58,7 @@ export function Home() {
                   <span className="soft">
                     waiting for <Since at={cue.opened_at} />
                   </span>
+                  <Icon name="chevron" />
                 </Link>
               </li>
             ))}
@@ -84,6 +86,7 @@ export function Home() {
                       ? "no tools"
                       : `${agent.tools.length} tool${agent.tools.length === 1 ? "" : "s"}`}
                   </span>
+                  <Icon name="chevron" />
                 </Link>
               </li>
             ))}

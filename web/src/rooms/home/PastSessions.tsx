@@ -93,7 +93,7 @@ export function PastSessions() {
           <SessionLine key={session.id} session={session} />
         ))}
       </ul>
-      {found.data && sessions.length === 0 && <p className="soft">No session is like that.</p>}
+      {found.data && sessions.length === 0 && <p className="soft">{emptyWords(sought, status)}</p>}
       {(pages.length > 0 || next) && (
         <nav className="buttons" aria-label="Pages of sessions">
           <button
@@ -116,4 +116,12 @@ export function PastSessions() {
       )}
     </section>
   );
+}
+
+/** Why the list is empty: nothing was found only where something was sought. */
+function emptyWords(sought: string, status: string): string {
+  if (sought !== "") return "No session is like that.";
+  if (status === "") return "No session has ended yet.";
+  if (status === "any") return "There is no session yet.";
+  return `No session is ${(KINDS[status] ?? status).toLowerCase()}.`;
 }

@@ -1,6 +1,7 @@
 import { Link } from "wouter";
 import type { Session } from "../../api/client";
 import { useOpenCues } from "../../api/queries";
+import { Icon } from "../../ui/Icon";
 import { SessionBadge } from "../../ui/SessionBadge";
 import { Day } from "../../ui/time";
 
@@ -20,6 +21,7 @@ export function SessionLine({ session: listed }: { session: Session }) {
         <span className="soft">
           {count === 1 ? "1 event" : `${count} events`} · <Day at={session.created_at} />
         </span>
+        <Icon name="chevron" />
       </Link>
     </li>
   );

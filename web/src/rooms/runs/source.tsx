@@ -19,7 +19,7 @@ export interface RunsSource {
   many: boolean;
   /** What to say of a session that is not there. */
   absent: string;
-  runs(after: string | null, signal: AbortSignal): Promise<Runs>;
+  runs(after: string | null, sought: string, signal: AbortSignal): Promise<Runs>;
   run(id: string, signal: AbortSignal): Promise<Run>;
   /** A session, or nothing when it is no longer kept. */
   session(id: string, signal: AbortSignal): Promise<Session | null>;
@@ -28,6 +28,8 @@ export interface RunsSource {
   sessionHref(session: string, event?: number): string;
   /** The address of its ledger as a file; nothing where there is no such file. */
   ledgerHref(session: string): string | null;
+  /** The address of the run's report; nothing inside a report. */
+  reportHref(run: string): string | null;
 }
 
 const PAGE = 200;
@@ -38,8 +40,12 @@ const MOST_EVENTS = 5000;
 export const server: RunsSource = {
   many: true,
   absent: "is no longer kept",
-  runs: (after, signal) =>
-    get<Runs>(`/v1/runs?page_size=${PAGE}${after ? `&page_token=${encodeURIComponent(after)}` : ""}`, signal),
+  runs: (after, sought, signal) => {
+    const params = new URLSearchParams({ page_size: String(PAGE) });
+    if (sought) params.set("q", sought);
+    if (after) params.set("page_token", after);
+    return get<Runs>(`/v1/runs?${params}`, signal);
+  },
   run: (id, signal) => get<Run>(`/v1/runs/${encodeURIComponent(id)}`, signal),
   session: async (id, signal) => {
     try {
@@ -64,6 +70,7 @@ export const server: RunsSource = {
   sessionHref: (session, event) =>
     `/sessions/${encodeURIComponent(session)}${event === undefined ? "" : `#e${event}`}`,
   ledgerHref: (session) => `/v1/sessions/${encodeURIComponent(session)}/ledger`,
+  reportHref: () => null,
 };
 
 export const Source = createContext<RunsSource>(server);
@@ -72,11 +79,12 @@ export const useSource = (): RunsSource => useContext(Source);
 /** Runs change from elsewhere, and only sessions tell that they do. */
 const LOOK_AGAIN_MS = 5000;
 
-export function useRunList() {
+export function useRunList(sought: string) {
   const source = useSource();
   return useInfiniteQuery({
-    queryKey: ["runs", "list"],
-    queryFn: ({ pageParam, signal }) => source.runs(pageParam, signal),
+    queryKey: ["runs", "list", sought],
+    queryFn: ({ pageParam, signal }) => source.runs(pageParam, sought, signal),
+    placeholderData: (before) => before,
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_page_token ?? null,
     refetchInterval: LOOK_AGAIN_MS,

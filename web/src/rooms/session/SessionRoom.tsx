@@ -15,6 +15,7 @@ import { Decide } from "./Decide";
 import { Export } from "./Export";
 import { Instructions } from "./Instructions";
 import { NextMessage } from "./NextMessage";
+import { NextWaiting } from "./NextWaiting";
 import { RunningCalls } from "./RunningCalls";
 import { Timeline } from "./Timeline";
 import { ToolList } from "./ToolList";
@@ -83,6 +84,7 @@ function Room({ session }: { session: Session }) {
           <Decide session={session} stands={stands} events={log.events} instruction={cast.instruction} />
         )}
         <Unsent session={session} />
+        {!session.head && <NextWaiting session={session.id} />}
         <UserCalls session={session} isAnswered={stands.is === "answered"} />
         <NextMessage session={session} cast={cast} stands={stands} />
         {session.status === "completed" && session.source !== "run" && <Export session={session} />}

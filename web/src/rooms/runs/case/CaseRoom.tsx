@@ -7,7 +7,7 @@ import { useTitle } from "../../../ui/title";
 import { caseHref, runHref } from "../address";
 import { again, type Case, checksOf } from "../data/case";
 import { eventsOf } from "../data/check";
-import { readResult } from "../data/result";
+import { failuresAround, nameOf, readResult } from "../data/result";
 import { Crumbs } from "../parts/Crumbs";
 import { Facts } from "../parts/Facts";
 import { took as inTime } from "../parts/took";
@@ -38,10 +38,16 @@ export function CaseRoom({ id, n }: { id: string; n: number }) {
       </div>
     );
   }
-  return <OneCase run={read.data} one={one} last={result?.cases.length ?? 0} />;
+  return <OneCase run={read.data} one={one} cases={result?.cases ?? []} />;
 }
 
-function OneCase({ run, one, last }: { run: Run; one: Case; last: number }) {
+interface CaseProps {
+  run: Run;
+  one: Case;
+  cases: readonly Case[];
+}
+
+function OneCase({ run, one, cases }: CaseProps) {
   const sessions = useCaseSessions(one.sessions);
   // Evidence points at the ledger of the agent's own session. It comes first, but the session itself knows best.
   const main = sessions.find(({ data }) => data?.part === "main")?.data?.id ?? one.sessions[0] ?? null;
@@ -49,7 +55,7 @@ function OneCase({ run, one, last }: { run: Run; one: Case; last: number }) {
   const command = again(one);
   return (
     <div className="stack">
-      <CaseHead run={run} one={one} last={last} />
+      <CaseHead run={run} one={one} cases={cases} />
       <Reasons one={one} />
       <div className="case-columns">
         <div className="stack">
@@ -79,22 +85,16 @@ function OneCase({ run, one, last }: { run: Run; one: Case; last: number }) {
   );
 }
 
-function CaseHead({ run, one, last }: { run: Run; one: Case; last: number }) {
+function CaseHead({ run, one, cases }: CaseProps) {
   const { many } = useSource();
-  const up: [string, string | null] = [run.title || run.id, runHref(run.id)];
+  const up: [string, string | null] = [nameOf(run), runHref(run.id)];
   const way: [string, string | null][] = many ? [["Runs", "/runs"], up] : [up];
   const repeat = one.repeat > 0 ? ` #${one.repeat + 1}` : "";
   return (
     <header className="stack tight">
       <div className="row apart">
         <Crumbs way={[...way, [`${one.name}${repeat}`, null]]} />
-        <nav aria-label="Other cases" className="buttons">
-          {one.n > 1 && <Link href={caseHref(run.id, one.n - 1)}>Previous</Link>}
-          <span className="soft">
-            {one.n} of {last}
-          </span>
-          {one.n < last && <Link href={caseHref(run.id, one.n + 1)}>Next</Link>}
-        </nav>
+        <OtherCases run={run} one={one} cases={cases} />
       </div>
       <div className="row">
         <h1>
@@ -114,6 +114,31 @@ function CaseHead({ run, one, last }: { run: Run; one: Case; last: number }) {
         ]}
       />
     </header>
+  );
+}
+
+/** The way to the cases beside it, and to those that did not pass. */
+function OtherCases({ run, one, cases }: CaseProps) {
+  const { at, count, before, after } = failuresAround(cases, one.n);
+  return (
+    <nav aria-label="Other cases" className="buttons">
+      {one.n > 1 && <Link href={caseHref(run.id, one.n - 1)}>Previous</Link>}
+      <span className="soft">
+        {one.n} of {cases.length}
+      </span>
+      {one.n < cases.length && <Link href={caseHref(run.id, one.n + 1)}>Next</Link>}
+      {(before !== null || after !== null) && (
+        <span className="row failures">
+          {before !== null && <Link href={caseHref(run.id, before)}>Previous failure</Link>}
+          {at !== null && (
+            <span className="soft">
+              failure {at} of {count}
+            </span>
+          )}
+          {after !== null && <Link href={caseHref(run.id, after)}>Next failure</Link>}
+        </span>
+      )}
+    </nav>
   );
 }
 

@@ -9,20 +9,33 @@ interface Props {
   session: string | null;
 }
 
-/** What judged a step or a case. Those that were never made are folded: the error that kept them says it all. */
+/** What judged a step or a case. What needs a look comes first; what passed, or was never made, can be folded. */
 export function Checks({ checks, session }: Props) {
   const unmade = checks.filter((check) => check.word === "unscored" && check.evidence.length === 0);
-  if (unmade.length < 2) return <CheckList checks={checks} session={session} />;
-  const made = checks.filter((check) => !unmade.includes(check));
+  const folds = unmade.length > 1;
+  const passed = checks.filter((check) => check.status === "passed");
+  const others = checks.filter((check) => check.status !== "passed" && !(folds && unmade.includes(check)));
   return (
     <>
-      {made.length > 0 && <CheckList checks={made} session={session} />}
-      <details>
-        <summary>
-          <VerdictBadge verdict="unjudged" word="unscored" /> {unmade.length} evaluations were not made
-        </summary>
-        <CheckList checks={unmade} session={session} />
-      </details>
+      {others.length > 0 && <CheckList checks={others} session={session} />}
+      {passed.length > 0 && (
+        // Whoever looks for what went wrong sees that first.
+        <details open={passed.length === checks.length}>
+          <summary>
+            <VerdictBadge verdict="passed" /> {passed.length}{" "}
+            {passed.length === 1 ? "evaluation" : "evaluations"}
+          </summary>
+          <CheckList checks={passed} session={session} />
+        </details>
+      )}
+      {folds && (
+        <details>
+          <summary>
+            <VerdictBadge verdict="unjudged" word="unscored" /> {unmade.length} evaluations were not made
+          </summary>
+          <CheckList checks={unmade} session={session} />
+        </details>
+      )}
     </>
   );
 }

@@ -6,7 +6,7 @@ import { Day } from "../../../ui/time";
 import { useTitle } from "../../../ui/title";
 import { compareHref, runHref, useAddress } from "../address";
 import { type Comparison, compare } from "../data/compare";
-import { readResult, tookMs } from "../data/result";
+import { aboutOf, nameOf, readResult, tookMs } from "../data/result";
 import { passRate, percent, summaryOf } from "../data/summary";
 import { verdictOf } from "../data/verdict";
 import { Counts } from "../parts/Counts";
@@ -71,7 +71,7 @@ function Side({ label, run }: { label: string; run: Run }) {
     <section className="card stack tight" aria-label={label}>
       <div className="row apart">
         <h2>
-          {label}: <Link href={runHref(run.id)}>{run.title || run.id}</Link>
+          {label}: <Link href={runHref(run.id)}>{nameOf(run)}</Link>
         </h2>
         <VerdictBadge verdict={verdictOf(run.status)} word={run.status} />
       </div>
@@ -79,6 +79,7 @@ function Side({ label, run }: { label: string; run: Run }) {
         <Day at={run.started_at} />
         {took !== null && ` · ${inTime(took)}`}
         {rate !== null && ` · ${percent(rate)} passed`}
+        {aboutOf(run).map((text) => ` · ${text}`)}
       </p>
       {summary && <Counts summary={summary} />}
     </section>

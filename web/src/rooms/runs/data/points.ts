@@ -1,6 +1,7 @@
 /** Pass rates over time, for the plot and for its words. */
 
 import type { Run } from "../../../api/client";
+import { nameOf } from "./result";
 import { passRate, percent, type Summary, summaryOf } from "./summary";
 
 export interface Point {
@@ -17,7 +18,7 @@ export function pointsOf(runs: readonly Run[], known: (id: string) => Summary | 
     const summary = summaryOf(run) ?? known(run.id) ?? null;
     const rate = passRate(summary);
     if (run.status === "running" || summary === null || rate === null) return [];
-    return [{ id: run.id, title: run.title, at: run.started_at, rate, summary }];
+    return [{ id: run.id, title: nameOf(run), at: run.started_at, rate, summary }];
   });
   return points.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at) || (a.id < b.id ? -1 : 1));
 }

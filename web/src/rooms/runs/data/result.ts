@@ -32,7 +32,7 @@ export function readResult(run: Run): Result | null {
 
 /** How long a run took, by its result or its clock; nothing while it runs. */
 export function tookMs(run: Run): number | null {
-  const said = number(object(run.result).durationMs);
+  const said = number(run.duration_ms) ?? number(object(run.result).durationMs);
   if (said !== null) return said;
   return run.ended_at ? Date.parse(run.ended_at) - Date.parse(run.started_at) : null;
 }
@@ -60,7 +60,9 @@ export function group(cases: readonly Case[]): Group[] {
     if (found) found.push(one);
     else groups.set(key, [one]);
   }
-  return [...groups].map(([key, members]) => groupOf(key, members));
+  const all = [...groups].map(([key, members]) => groupOf(key, members));
+  // What needs a look comes first; otherwise as they were run.
+  return all.toSorted((a, b) => rank(a.verdict) - rank(b.verdict));
 }
 
 function groupOf(key: string, members: Case[]): Group {
@@ -87,4 +89,33 @@ export function filter(cases: readonly Case[], verdict: string, text: string): C
     const said = [one.name, one.file, one.description, ...one.tags].join("\n").toLowerCase();
     return wanted.every((word) => said.includes(word));
   });
+}
+
+/** What a person called the run, or else what was run. */
+export const nameOf = (run: Run): string => run.name || run.title || run.id;
+
+/** What tells it from other runs of the same: the suite behind its name, where it was run from, who played. */
+export function aboutOf(run: Run): string[] {
+  const place = [run.branch, run.commit?.slice(0, 8)].filter(Boolean).join(" ");
+  return [run.name ? run.title : "", place, run.model ?? ""].filter((text) => text !== "");
+}
+
+export interface Failures {
+  /** Its place among those that did not pass, from 1; nothing for one that passed. */
+  at: number | null;
+  count: number;
+  before: number | null;
+  after: number | null;
+}
+
+/** The cases that did not pass around this one, by their numbers. */
+export function failuresAround(cases: readonly Case[], n: number): Failures {
+  const failed = cases.filter((one) => one.verdict !== "passed").map((one) => one.n);
+  const at = failed.indexOf(n);
+  return {
+    at: at < 0 ? null : at + 1,
+    count: failed.length,
+    before: failed.findLast((one) => one < n) ?? null,
+    after: failed.find((one) => one > n) ?? null,
+  };
 }

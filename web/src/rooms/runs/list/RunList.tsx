@@ -20,7 +20,9 @@ const ROWS = 50;
 /** Runs, newest first, and how their pass rates went. */
 export function RunList() {
   useTitle("Runs");
-  const read = useRunList();
+  const [params] = useAddress();
+  const sought = params.get("q") ?? "";
+  const read = useRunList(sought);
   const runs = useMemo(() => read.data?.pages.flatMap((page) => page.runs) ?? [], [read.data]);
   if (read.error && runs.length === 0) {
     return (
@@ -31,7 +33,7 @@ export function RunList() {
     );
   }
   if (read.isPending) return <Waiting />;
-  if (runs.length === 0) return <NoRuns />;
+  if (runs.length === 0 && sought === "" && !read.isPlaceholderData) return <NoRuns />;
   return (
     <Listed
       runs={runs}
@@ -83,26 +85,29 @@ function Listed({ runs, older, reading }: { runs: Run[]; older: (() => void) | n
   const { shown, left, more } = useMore(fitting, ROWS);
   const chosen = [params.get("a"), params.get("b")].filter((id): id is string => Boolean(id));
   const choose = (id: string) => {
-    // A third one takes the place of the one chosen first.
-    const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id].slice(-2);
+    const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id];
+    if (next.length > 2) return;
     change({ a: next[0] ?? null, b: next[1] ?? null });
   };
   return (
     <div className="stack">
       <div className="page-head">
         <h1>Runs</h1>
-        {titles.length > 1 && (
-          <label className="row suite">
-            Suite
-            <select value={suite} onChange={(event) => change({ suite: event.target.value || null })}>
-              <option value="">all suites</option>
-              {titles.map((title) => (
-                <option key={title}>{title}</option>
-              ))}
-            </select>
-          </label>
-        )}
+        <search className="row">
+          {titles.length > 1 && (
+            <label className="row suite">
+              Suite
+              <select value={suite} onChange={(event) => change({ suite: event.target.value || null })}>
+                <option value="">all suites</option>
+                {titles.map((title) => (
+                  <option key={title}>{title}</option>
+                ))}
+              </select>
+            </label>
+          )}
+        </search>
       </div>
+      {runs.length === 0 && <p role="status">No run is like that.</p>}
       <Plot points={points} unread={unread} joined={suite !== "" || titles.length === 1} />
       <CompareBar chosen={chosen} runs={runs} clear={() => change({ a: null, b: null })} />
       <RunRows runs={shown} summaries={summaries} chosen={chosen} choose={choose} />
@@ -166,9 +171,12 @@ function CompareBar({ chosen, runs, clear }: { chosen: string[]; runs: readonly 
   return (
     <div className="compare-bar row" role="status">
       {before && after ? (
-        <Link className="button primary small" href={compareHref(before, after)}>
-          Compare the two
-        </Link>
+        <>
+          <Link className="button primary small" href={compareHref(before, after)}>
+            Compare the two
+          </Link>
+          <span className="soft">Two are chosen. Take one away to choose another.</span>
+        </>
       ) : (
         <span className="soft">
           {chosen.length === 1 ? "Choose one more run to compare." : "Choose two runs to compare them."}

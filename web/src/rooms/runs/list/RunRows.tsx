@@ -2,7 +2,7 @@ import { Link } from "wouter";
 import type { Run } from "../../../api/client";
 import { Day, Since } from "../../../ui/time";
 import { runHref } from "../address";
-import { tookMs } from "../data/result";
+import { aboutOf, nameOf, tookMs } from "../data/result";
 import type { Summary } from "../data/summary";
 import { verdictOf } from "../data/verdict";
 import { Counts } from "../parts/Counts";
@@ -46,6 +46,7 @@ export function RunRows({ runs, summaries, chosen, choose }: Props) {
               run={run}
               summary={summaries.get(run.id) ?? null}
               chosen={chosen.includes(run.id)}
+              full={chosen.length >= 2}
               choose={choose}
             />
           ))}
@@ -59,10 +60,12 @@ interface RowProps {
   run: Run;
   summary: Summary | null;
   chosen: boolean;
+  /** Whether as many are chosen as can be compared. */
+  full: boolean;
   choose(id: string): void;
 }
 
-function Row({ run, summary, chosen, choose }: RowProps) {
+function Row({ run, summary, chosen, full, choose }: RowProps) {
   const took = tookMs(run);
   const time = took === null ? <Since at={run.started_at} /> : inTime(took);
   return (
@@ -71,12 +74,14 @@ function Row({ run, summary, chosen, choose }: RowProps) {
         <input
           type="checkbox"
           checked={chosen}
+          disabled={full && !chosen}
           onChange={() => choose(run.id)}
-          aria-label={`Compare ${run.title}, began ${new Date(run.started_at).toLocaleString()}`}
+          aria-label={`Compare ${nameOf(run)}, began ${new Date(run.started_at).toLocaleString()}`}
         />
       </td>
       <th scope="row">
-        <Link href={runHref(run.id)}>{run.title || run.id}</Link>
+        <Link href={runHref(run.id)}>{nameOf(run)}</Link>
+        <About run={run} />
         <span className="narrow soft">
           <Day at={run.started_at} /> · {time}
         </span>
@@ -92,4 +97,9 @@ function Row({ run, summary, chosen, choose }: RowProps) {
       <td className="wide">{time}</td>
     </tr>
   );
+}
+
+function About({ run }: { run: Run }) {
+  const about = aboutOf(run);
+  return about.length > 0 ? <span className="soft block">{about.join(" · ")}</span> : null;
 }

@@ -1,22 +1,19 @@
-import { memo, useEffect, useMemo, useRef } from "react";
-import { Link } from "wouter";
-import type { Json } from "../../../api/client";
-import { oneLine, pretty } from "../../../json/show";
+import { type MouseEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { allEntries, conversation, type Entry } from "../../../ledger/entries";
 import type { LedgerEvent } from "../../../ledger/event";
 import { Icon } from "../../../ui/Icon";
-import { Clock } from "../../../ui/time";
 import { useTitle } from "../../../ui/title";
+import { EntryCard } from "../../session/EntryCard";
 import { caseHref, runHref, useAddress } from "../address";
-import { readResult } from "../data/result";
-import { lineOf } from "../data/transcript";
+import { nameOf, readResult } from "../data/result";
 import { Crumbs } from "../parts/Crumbs";
 import type { Report } from "./embedded";
 import { ledgerOf, saveAs } from "./ledger";
 
 const PAGE = 200;
-const LONGEST = 50_000;
 
-/** A session inside a report: its events in order, the one that the address names in view. */
+/** A session inside a report: its entries as the page shows them, the one that the address names in view. */
 export function SessionPage({ report, id }: { report: Report; id: string }) {
   const [params] = useAddress();
   const told = report.sessions.find(({ session }) => session.id === id);
@@ -24,7 +21,7 @@ export function SessionPage({ report, id }: { report: Report; id: string }) {
     () => readResult(report.run)?.cases.find(({ sessions }) => sessions.includes(id)),
     [report.run, id],
   );
-  const way: [string, string | null][] = [[report.run.title || report.run.id, runHref(report.run.id)]];
+  const way: [string, string | null][] = [[nameOf(report.run), runHref(report.run.id)]];
   if (one) way.push([one.name, caseHref(report.run.id, one.n)]);
   const title = told ? `Session of ${told.session.description || told.session.agent || id}` : "Session";
   useTitle(title);
@@ -62,95 +59,112 @@ function Ledger({ session, events }: { session: string; events: LedgerEvent[] })
   );
 }
 
-function Events({
-  events,
-  wanted,
-  session,
-}: {
+interface EventsProps {
   events: LedgerEvent[];
   wanted: number | null;
   session: string;
-}) {
-  const at =
-    wanted === null
-      ? 0
-      : Math.max(
-          0,
-          events.findIndex((event) => event.seq === wanted),
-        );
-  const first = Math.floor(at / PAGE) * PAGE;
-  const shown = events.slice(first, first + PAGE);
+}
+
+/** A page of the session's timeline, as the page of the server shows it. */
+function Events({ events, wanted, session }: EventsProps) {
+  const [params] = useAddress();
+  const brief = useMemo(() => conversation(events), [events]);
+  const whole = useMemo(() => allEntries(events), [events]);
+  const hidden = wanted !== null && !brief.some(({ seq }) => seq === wanted);
+  const view = params.get("view") ?? (hidden ? "all" : "conversation");
+  const entries = view === "all" ? whole : brief;
+  const found = entries.findIndex(({ seq }) => seq === wanted);
+  const first = Math.floor(Math.max(0, found) / PAGE) * PAGE;
+  const shown = entries.slice(first, first + PAGE);
+  const href = (seq: number | undefined, of = view) =>
+    `/sessions/${encodeURIComponent(session)}?view=${of}${seq === undefined ? "" : `&e=${seq}`}`;
+  const pages = (
+    <nav className="buttons" aria-label="More events">
+      {first > 0 && <Link href={href(entries[first - PAGE]?.seq)}>Earlier events</Link>}
+      <span className="soft">
+        {entries.length === 0
+          ? "no events"
+          : `${first + 1} to ${first + shown.length} of ${entries.length} ${view === "all" ? "events" : "entries"}`}
+      </span>
+      {first + PAGE < entries.length && <Link href={href(entries[first + PAGE]?.seq)}>Later events</Link>}
+    </nav>
+  );
+  return (
+    <>
+      <div className="row apart">
+        {pages}
+        <nav className="segments" aria-label="What to show">
+          <Segment href={href(undefined, "conversation")} on={view !== "all"} label="Conversation" />
+          <Segment href={href(undefined, "all")} on={view === "all"} label={`All events (${whole.length})`} />
+        </nav>
+      </div>
+      <Cards entries={shown} wanted={wanted} session={session} brief={view !== "all"} href={href} />
+      {entries.length > PAGE && pages}
+    </>
+  );
+}
+
+function Segment({ href, on, label }: { href: string; on: boolean; label: string }) {
+  return (
+    <Link className="segment" href={href} aria-current={on ? "true" : undefined}>
+      {label}
+    </Link>
+  );
+}
+
+interface CardsProps {
+  entries: readonly Entry[];
+  wanted: number | null;
+  session: string;
+  brief: boolean;
+  href(seq: number): string;
+}
+
+function Cards({ entries, wanted, session, brief, href }: CardsProps) {
+  const [, go] = useLocation();
+  const [folded, setFolded] = useState<ReadonlyMap<number, boolean>>(new Map());
+  const toggle = useCallback((seq: number, open: boolean) => {
+    setFolded((before) => new Map(before).set(seq, open));
+  }, []);
   const place = useRef<HTMLLIElement>(null);
   useEffect(() => {
     if (wanted === null) return;
     place.current?.scrollIntoView({ block: "center" });
     place.current?.focus({ preventScroll: true });
   }, [wanted]);
-  const to = (index: number) => `/sessions/${encodeURIComponent(session)}?e=${events[index]?.seq}`;
-  const pages = (
-    <nav className="buttons" aria-label="More events">
-      {first > 0 && <Link href={to(first - PAGE)}>Earlier events</Link>}
-      <span className="soft">
-        {events.length === 0
-          ? "no events"
-          : `${first + 1} to ${first + shown.length} of ${events.length} events`}
-      </span>
-      {first + PAGE < events.length && <Link href={to(first + PAGE)}>Later events</Link>}
-    </nav>
-  );
+  // A card names its event by the part of the address that tells a report which room is open.
+  const follow = (event: MouseEvent) => {
+    const link = (event.target as Element).closest("a[href^='#e']");
+    const seq = /^#e(\d+)$/.exec(link?.getAttribute("href") ?? "")?.[1];
+    if (seq === undefined) return;
+    event.preventDefault();
+    go(href(Number(seq)));
+  };
   return (
-    <>
-      {pages}
-      <ol className="card transcript events">
-        {shown.map((event) => {
-          const here = event.seq === wanted;
-          return (
-            <li
-              key={event.seq}
-              id={`e${event.seq}`}
-              ref={here ? place : undefined}
-              tabIndex={here ? -1 : undefined}
-              className={`${lineOf(event)?.kind ?? "other"}${here ? " marked" : ""}`}
-            >
-              <Link
-                href={`/sessions/${encodeURIComponent(session)}?e=${event.seq}`}
-                aria-label={`Event ${event.seq}`}
-              >
-                {event.seq}
-              </Link>
-              <EventLine event={event} />
-            </li>
-          );
-        })}
-      </ol>
-      {events.length > PAGE && pages}
-    </>
+    // biome-ignore lint/a11y/useKeyWithClickEvents: what is clicked is a link, which keys click too
+    // biome-ignore lint/a11y/noNoninteractiveElementInteractions: it listens for its links
+    <ol className="report-cards" aria-label="Events" onClickCapture={follow}>
+      {entries.map((entry) => {
+        const here = entry.seq === wanted;
+        return (
+          <li key={entry.seq} ref={here ? place : undefined} tabIndex={here ? -1 : undefined}>
+            <EntryCard
+              session={session}
+              entry={offline(entry)}
+              brief={brief}
+              open={folded.get(entry.seq) ?? (here || entry.kind !== "quiet")}
+              sought={here}
+              onToggle={toggle}
+            />
+          </li>
+        );
+      })}
+    </ol>
   );
 }
 
-const EventLine = memo(function EventLine({ event }: { event: LedgerEvent }) {
-  const line = lineOf(event);
-  const kind = event.body?.type ?? "event";
-  const whole = pretty(event.body);
-  return (
-    <div className="line">
-      <span className="row soft event-head">
-        <Clock at={event.at} />
-        <span>{kind.replaceAll("_", " ")}</span>
-        <span>{event.author}</span>
-      </span>
-      {line && (
-        <div>
-          <strong>{line.who}</strong> {line.text}
-        </div>
-      )}
-      <details className="run-value">
-        <summary className="soft">
-          {line ? "As it was written" : <code>{oneLine((event.body ?? null) as unknown as Json)}</code>}
-        </summary>
-        <pre>{whole.slice(0, LONGEST)}</pre>
-        {whole.length > LONGEST && <p>… and {(whole.length - LONGEST).toLocaleString()} more characters.</p>}
-      </details>
-    </div>
-  );
-});
+/** An entry that asks nothing of a server: what is not in the report cannot be shown. */
+function offline(entry: Entry): Entry {
+  const { turn: _turn, truncated: _cut, ...event } = entry.event;
+  return { ...entry, event };
+}

@@ -52,5 +52,6 @@ export function embedded(report: Report): RunsSource {
     sessionHref: (id, event) =>
       `/sessions/${encodeURIComponent(id)}${event === undefined ? "" : `?e=${event}`}`,
     ledgerHref: () => null,
+    reportHref: () => null,
   };
 }

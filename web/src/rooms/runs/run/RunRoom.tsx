@@ -1,10 +1,11 @@
 import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import type { Run } from "../../../api/client";
+import { Icon } from "../../../ui/Icon";
 import { Notice, ProblemNotice } from "../../../ui/Notice";
 import { Day, Since } from "../../../ui/time";
 import { useTitle } from "../../../ui/title";
-import { type Result, readResult, tookMs } from "../data/result";
+import { nameOf, type Result, readResult, tookMs } from "../data/result";
 import { passRate, percent } from "../data/summary";
 import { verdictOf } from "../data/verdict";
 import { Counts } from "../parts/Counts";
@@ -19,7 +20,7 @@ import { CaseTable } from "./CaseTable";
 export function RunRoom({ id }: { id: string }) {
   const read = useRunResult(id);
   const result = useMemo(() => (read.data ? readResult(read.data) : null), [read.data]);
-  useTitle(read.data ? read.data.title || read.data.id : "Run");
+  useTitle(read.data ? nameOf(read.data) : "Run");
   if (!read.data) return <NotYet error={read.error}>Reading the run …</NotYet>;
   return (
     <div className="stack">
@@ -45,7 +46,8 @@ export function NotYet({ error, children }: { error: unknown; children: ReactNod
 }
 
 function RunHead({ run, result }: { run: Run; result: Result | null }) {
-  const { many } = useSource();
+  const { many, reportHref } = useSource();
+  const report = reportHref(run.id);
   const took = tookMs(run);
   const rate = passRate(result?.summary ?? null);
   return (
@@ -54,13 +56,21 @@ function RunHead({ run, result }: { run: Run; result: Result | null }) {
         <Crumbs
           way={[
             ["Runs", "/runs"],
-            [run.title || run.id, null],
+            [nameOf(run), null],
           ]}
         />
       )}
-      <div className="row">
-        <h1>{run.title || run.id}</h1>
-        <VerdictBadge verdict={verdictOf(run.status)} word={run.status} />
+      <div className="row apart">
+        <div className="row">
+          <h1>{nameOf(run)}</h1>
+          <VerdictBadge verdict={verdictOf(run.status)} word={run.status} />
+        </div>
+        {report && run.ended_at && (
+          <a className="button small" href={report} download>
+            <Icon name="export" />
+            Download report
+          </a>
+        )}
       </div>
       {result && (
         <p className="run-counts">
@@ -72,6 +82,10 @@ function RunHead({ run, result }: { run: Run; result: Result | null }) {
         facts={[
           ["Began", <Day key="began" at={run.started_at} />],
           ["Took", took === null ? <Since key="took" at={run.started_at} /> : inTime(took)],
+          ["Suite", run.name ? run.title : null],
+          ["Branch", run.branch ?? null],
+          ["Commit", run.commit ? <code key="commit">{run.commit.slice(0, 12)}</code> : null],
+          ["Model", run.model ?? null],
           ["Seed", result?.seed ? <code key="seed">{result.seed}</code> : null],
           ["EvalSet", result?.evalSet ?? null],
           ["Run", <code key="run">{run.id}</code>],
