@@ -2,8 +2,10 @@ import { memo, useMemo, useState } from "react";
 import type { Json, JsonObject } from "../api/client";
 import { Icon } from "../ui/Icon";
 import { LongText } from "../ui/LongText";
+import { Address } from "./Address";
 import { isBig, isBranch } from "./exact";
 import { childPath, type Found } from "./find";
+import { addressOf } from "./media";
 import { leftOut, oneLine, sizeOf } from "./show";
 
 export interface NodeState {
@@ -128,12 +130,15 @@ function Leaf({ value, name, path, state }: NodeProps) {
   const sought = found?.paths.has(path) ? found.sought : "";
   const kind = value === null ? "null" : isBig(value) ? "number" : typeof value;
   const text = String(value);
+  const address = sought === "" && typeof value === "string" ? addressOf(value) : null;
   const at = sought === "" ? -1 : text.toLowerCase().indexOf(sought);
   return (
     <div className={`json-line${foundClass(state, path)}`}>
       <Name name={name} />
       <span className={`json-${kind}`}>
-        {at < 0 ? (
+        {address !== null ? (
+          <Address to={address} />
+        ) : at < 0 ? (
           <LongText text={text} />
         ) : (
           // What is found far inside a long text is shown, with a little of what follows.

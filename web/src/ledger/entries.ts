@@ -59,7 +59,8 @@ function sameJson(text: string, value: Json): boolean {
   }
 }
 
-const isLoud = (body: Body): boolean => body.type === "note" && LOUD_NOTES.has(body.name);
+const isLoud = (body: Body): boolean =>
+  body.type === "state_change" || (body.type === "note" && LOUD_NOTES.has(body.name));
 
 const bodyContent = (body: Body) => (body.type === "model_response" ? body.content : undefined);
 

@@ -57,7 +57,9 @@ const calls = (count: number): LedgerEvent[] =>
   );
 
 async function show(events: LedgerEvent[], complete = true) {
-  await act(async () => root.render(<Timeline session="s" log={{ events, complete, problem: null }} />));
+  await act(async () =>
+    root.render(<Timeline session="s" log={{ events, complete, problem: null }} changes={new Map()} />),
+  );
   // A frame for those who wait for one.
   await act(() => new Promise((resolve) => setTimeout(resolve, 30)));
 }
@@ -69,16 +71,30 @@ describe("the timeline", () => {
   it("stays where somebody reads, though something happens", async () => {
     await show([], false);
     await show(calls(300));
+    await act(async () => moveTo(0));
     expect(left()).toBeGreaterThan(10_000);
     await show(calls(301));
     await show(calls(305));
     expect(y).toBe(0);
   });
 
-  it("does not jump when it is opened again and something happened meanwhile", async () => {
+  it("opens at the newest where it is long, once, and at the top where a little is all", async () => {
+    await show(calls(5));
+    expect(y).toBe(0);
+    await act(async () => root.unmount());
+    root = createRoot(place);
+    await show([], false);
     await show(calls(300));
+    expect(left()).toBe(0);
+    await act(async () => moveTo(0));
     await show(calls(310));
     expect(y).toBe(0);
+  });
+
+  it("opens at the event that the address names, however long it is", async () => {
+    history.replaceState(null, "", "/sessions/s#e3");
+    await show(calls(300));
+    expect(left()).toBeGreaterThan(10_000);
   });
 
   it("moves along from the beginning, while all of it fits", async () => {
@@ -110,7 +126,13 @@ describe("the timeline", () => {
     await show(calls(50));
     await act(async () => moveTo(1_000_000));
     await act(async () => {
-      root.render(<Timeline session="s" log={{ events: calls(60), complete: true, problem: null }} />);
+      root.render(
+        <Timeline
+          session="s"
+          log={{ events: calls(60), complete: true, problem: null }}
+          changes={new Map()}
+        />,
+      );
     });
     // Nobody has moved: the page is longer than it was a moment ago.
     await show(calls(61));

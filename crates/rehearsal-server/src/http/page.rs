@@ -7,9 +7,9 @@ use rehearsal_web::Asset;
 use super::reply;
 
 /// What the page may do: run its own script and style sheet, and talk to this server. Nothing is evaluated, nothing is
-/// fetched from elsewhere, and no other page can hold it in a frame.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
-    connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// fetched from elsewhere (pictures and sounds are data of the ledger), and no other page can hold it in a frame.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    media-src data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Whether a path is one of the page's rooms: the page itself is given, and finds its way by the address.
 pub(super) fn is_room(path: &str) -> bool {

@@ -1,5 +1,8 @@
 import { memo, type ReactNode, useState } from "react";
 import { get, type Json } from "../../api/client";
+import { Address } from "../../json/Address";
+import { Media } from "../../json/Media";
+import { addressOf } from "../../json/media";
 import { oneLine } from "../../json/show";
 import { Tree } from "../../json/Tree";
 import type { Entry, Kind } from "../../ledger/entries";
@@ -11,11 +14,13 @@ import {
   type ToolFailure,
   textOf,
 } from "../../ledger/event";
+import type { Change } from "../../ledger/state";
 import { Command } from "../../ui/Copy";
 import { Icon, type IconName } from "../../ui/Icon";
 import { Prose } from "../../ui/Prose";
 import { Clock, duration } from "../../ui/time";
 import { RequestDialog } from "./RequestDialog";
+import { StateChanges } from "./StatePanel";
 import { WholeEvent } from "./WholeEvent";
 
 const ICONS: Record<Kind, IconName> = {
@@ -35,12 +40,14 @@ interface EntryCardProps {
   brief: boolean;
   open: boolean;
   sought: boolean;
+  /** What it changed of the state. */
+  changes?: readonly Change[] | undefined;
   onToggle(seq: number, open: boolean): void;
 }
 
 /** One event. Its kind can be told by its icon, its word and its colour. */
 export const EntryCard = memo(function EntryCard(props: EntryCardProps) {
-  const { session, entry, brief, open, sought, onToggle } = props;
+  const { session, entry, brief, open, sought, changes, onToggle } = props;
   const { event, kind } = entry;
   const [asks, setAsks] = useState(false);
   const [whole, setWhole] = useState(false);
@@ -90,7 +97,11 @@ export const EntryCard = memo(function EntryCard(props: EntryCardProps) {
               </button>
             </div>
           )}
-          <EntryBody session={session} entry={entry} brief={brief} />
+          {/* A change of state says nothing else. */}
+          {!(event.body.type === "state_change" && changes) && (
+            <EntryBody session={session} entry={entry} brief={brief} />
+          )}
+          {changes && <StateChanges changes={changes} />}
         </div>
       )}
       {asks && event.turn !== undefined && (
@@ -175,6 +186,7 @@ function EntryBody({ session, entry, brief }: EntryBodyProps): ReactNode {
           {textOf(body.content) !== "" && (
             <Prose text={textOf(body.content)} label="what the model said" markdown />
           )}
+          <Media value={body.content as unknown as Json} label="what the model said" />
           {/* The conversation has the calls as entries of their own. */}
           {(brief ? [] : callsOf(body.content)).map((call, index) => (
             // Calls of one response have an order and often no id.
@@ -239,6 +251,7 @@ function UserSaid({ content }: { content: Content }) {
   return (
     <>
       {(text !== "" || answers.length === 0) && <Prose text={text} label="what the user said" />}
+      <Media value={content as unknown as Json} label="what the user said" />
       {answers.map((answer) => (
         <Tree
           key={answer.id ?? answer.name}
@@ -264,10 +277,21 @@ interface ValueProps {
 }
 
 function Value({ value, label, markdown = false, whole }: ValueProps) {
-  return typeof value === "string" ? (
-    <Prose text={value} label={label} markdown={markdown} whole={whole} />
-  ) : (
-    <Tree value={value} label={label} whole={whole} />
+  const address = typeof value === "string" ? addressOf(value) : null;
+  return (
+    <>
+      <Media value={value} label={label} whole={whole} />
+      {address !== null && (
+        <p>
+          <Address to={address} />
+        </p>
+      )}
+      {typeof value === "string" ? (
+        <Prose text={value} label={label} markdown={markdown} whole={whole} />
+      ) : (
+        <Tree value={value} label={label} whole={whole} />
+      )}
+    </>
   );
 }
 

@@ -4,6 +4,7 @@ import type { Session } from "../../api/client";
 import { useSession } from "../../api/queries";
 import { useEvents } from "../../ledger/log";
 import { standing } from "../../ledger/standing";
+import { stateOf } from "../../ledger/state";
 import { isAtRest, keepFocus } from "../../ui/focus";
 import { ProblemNotice } from "../../ui/Notice";
 import { SessionBadge } from "../../ui/SessionBadge";
@@ -17,6 +18,7 @@ import { Instructions } from "./Instructions";
 import { NextMessage } from "./NextMessage";
 import { NextWaiting } from "./NextWaiting";
 import { RunningCalls } from "./RunningCalls";
+import { StatePanel } from "./StatePanel";
 import { Timeline } from "./Timeline";
 import { ToolList } from "./ToolList";
 import { Unsent } from "./Unsent";
@@ -47,6 +49,7 @@ function Room({ session }: { session: Session }) {
   const log = useEvents(session.id);
   const cast = useCast(session, log);
   const stands = useMemo(() => standing(log.events), [log.events]);
+  const state = useMemo(() => stateOf(log.events), [log.events]);
   const name = session.agent ?? "Session";
   useFocusOnEnd(session.status);
   const room = useRef<HTMLDivElement>(null);
@@ -74,7 +77,7 @@ function Room({ session }: { session: Session }) {
         </div>
         <div className="stack">
           <Instructions text={cast.instruction} of={cast.agent === session.agent ? null : cast.agent} />
-          <Timeline session={session.id} log={log} />
+          <Timeline session={session.id} log={log} changes={state.changes} />
           <RunningCalls session={session} isAnswered={stands.is === "answered"} />
         </div>
       </div>
@@ -88,6 +91,7 @@ function Room({ session }: { session: Session }) {
         <UserCalls session={session} isAnswered={stands.is === "answered"} />
         <NextMessage session={session} cast={cast} stands={stands} />
         {session.status === "completed" && session.source !== "run" && <Export session={session} />}
+        <StatePanel state={state} />
         <ToolList tools={cast.tools} />
       </aside>
       {session.head && <YourTurn key={session.head} />}

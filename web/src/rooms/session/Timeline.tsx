@@ -3,15 +3,29 @@ import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRe
 import { useLocation, useSearchParams } from "wouter";
 import { allEntries, conversation, type Entry } from "../../ledger/entries";
 import type { LogView } from "../../ledger/log";
+import type { StateView } from "../../ledger/state";
+import { Icon } from "../../ui/Icon";
 import { Notice } from "../../ui/Notice";
 import { dayOf } from "../../ui/time";
 import { EntryCard } from "./EntryCard";
+import { EventSearch, useEventSearch } from "./EventSearch";
+import { Waterfall } from "./Waterfall";
 
 /** How near the end somebody must be for the timeline to move along with what happens. */
 const NEAR_END_PX = 160;
 
+interface TimelineProps {
+  session: string;
+  log: LogView;
+  /** What events changed of the state. */
+  changes: StateView["changes"];
+}
+
+/** With more entries than these, ways to both ends stand above them. */
+const MANY = 10;
+
 /** The session's events. Only the rows in view are on the page, however many there are. */
-export function Timeline({ session, log }: { session: string; log: LogView }) {
+export function Timeline({ session, log, changes }: TimelineProps) {
   const [params] = useSearchParams();
   const [path, go] = useLocation();
   const sought = useSoughtEvent();
@@ -24,8 +38,12 @@ export function Timeline({ session, log }: { session: string; log: LogView }) {
   const hidden = sought !== null && !brief.some((entry) => entry.seq === sought);
   const showsAll = params.get("view") === "all" || (hidden && params.get("view") === null);
   const entries = showsAll ? whole : brief;
+  const showsTime = params.get("view") === "durations";
+  const shownSeqs = useMemo(() => new Set(entries.map((entry) => entry.seq)), [entries]);
+  const search = useEventSearch(session, log.events, shownSeqs);
+  const target = search.current ?? sought;
 
-  const show = (view: "all" | "conversation") => {
+  const show = (view: "all" | "conversation" | "durations") => {
     const next = new URLSearchParams(params);
     next.set("view", view);
     // The event that the address names stays in it.
@@ -45,8 +63,9 @@ export function Timeline({ session, log }: { session: string; log: LogView }) {
         <h2 id="timeline-heading">Timeline</h2>
         <fieldset className="segments">
           <legend className="visually-hidden">What to show</legend>
-          <Segment label="Conversation" on={!showsAll} onChoose={() => show("conversation")} />
+          <Segment label="Conversation" on={!showsAll && !showsTime} onChoose={() => show("conversation")} />
           <Segment label={`All events (${log.events.length})`} on={showsAll} onChoose={() => show("all")} />
+          <Segment label="Durations" on={showsTime} onChoose={() => show("durations")} />
         </fieldset>
         <div className="buttons">
           <button type="button" className="button small" onClick={() => foldAll(true)}>
@@ -55,23 +74,56 @@ export function Timeline({ session, log }: { session: string; log: LogView }) {
           <button type="button" className="button small" onClick={() => foldAll(false)}>
             Collapse all
           </button>
+          {entries.length > MANY && (
+            <>
+              <button type="button" className="button small" onClick={toTop}>
+                <Icon name="up" />
+                To the top
+              </button>
+              <button type="button" className="button small" onClick={toEnd}>
+                <Icon name="down" />
+                To the newest
+              </button>
+            </>
+          )}
         </div>
+        {!showsTime && <EventSearch state={search} onAll={() => show("all")} />}
       </div>
       {log.problem !== null && <Notice tone="error">{log.problem}</Notice>}
       {!log.complete && log.problem === null && <p className="soft">Reading the events…</p>}
-      <Rows
-        session={session}
-        entries={entries}
-        brief={!showsAll}
-        known={log.events.length}
-        complete={log.complete}
-        sought={sought}
-        isOpen={({ seq, kind }) => folded.get(seq) ?? all ?? kind !== "quiet"}
-        onToggle={toggle}
-      />
+      {showsTime ? (
+        <Waterfall
+          events={log.events}
+          onGo={(seq) => {
+            show("all");
+            window.location.hash = `e${seq}`;
+          }}
+        />
+      ) : (
+        <Rows
+          session={session}
+          entries={entries}
+          brief={!showsAll}
+          known={log.events.length}
+          complete={log.complete}
+          sought={target}
+          changes={changes}
+          isOpen={({ seq, kind }) => folded.get(seq) ?? all ?? (kind !== "quiet" || seq === search.current)}
+          onToggle={toggle}
+        />
+      )}
+      {entries.length > MANY && !showsTime && (
+        <button type="button" className="button small" onClick={toTop}>
+          <Icon name="up" />
+          Back to the top
+        </button>
+      )}
     </section>
   );
 }
+
+const toTop = () => window.scrollTo({ top: 0 });
+const toEnd = () => window.scrollTo({ top: document.documentElement.scrollHeight });
 
 function Segment({ label, on, onChoose }: { label: string; on: boolean; onChoose(): void }) {
   return (
@@ -89,11 +141,13 @@ interface RowsProps {
   known: number;
   complete: boolean;
   sought: number | null;
+  changes: StateView["changes"];
   isOpen(entry: Entry): boolean;
   onToggle(seq: number, open: boolean): void;
 }
 
-function Rows({ session, entries, brief, known, complete, sought, isOpen, onToggle }: RowsProps) {
+function Rows(props: RowsProps) {
+  const { session, entries, brief, known, complete, sought, changes, isOpen, onToggle } = props;
   const list = useRef<HTMLOListElement>(null);
   const margin = useTopOf(list);
   const rows = useWindowVirtualizer({
@@ -117,6 +171,10 @@ function Rows({ session, entries, brief, known, complete, sought, isOpen, onTogg
     rows.scrollToIndex(index, { align: "center" });
   }, [sought, entries, rows, margin, moved]);
   useFollowingEnd(known, complete);
+  useOpeningAtEnd(complete && sought === null && entries.length > 0, () => {
+    if (rows.getTotalSize() > LONG_WINDOWS * window.innerHeight)
+      rows.scrollToIndex(entries.length - 1, { align: "end" });
+  });
 
   return (
     <ol ref={list} className="rows" aria-label="Events" style={{ height: rows.getTotalSize() }}>
@@ -143,6 +201,7 @@ function Rows({ session, entries, brief, known, complete, sought, isOpen, onTogg
               brief={brief}
               open={isOpen(entry)}
               sought={entry.seq === sought}
+              changes={changes.get(entry.seq)}
               onToggle={onToggle}
             />
           </li>
@@ -188,6 +247,22 @@ function useMoves(): RefObject<boolean> {
     };
   }, []);
   return moved;
+}
+
+/** A timeline of more windows than these opens at its newest entry. */
+const LONG_WINDOWS = 2;
+
+/** Brings a long timeline to its end, once, when everything is there and nobody has moved yet. */
+function useOpeningAtEnd(ready: boolean, bring: () => void): void {
+  const opened = useRef(false);
+  const moved = useMoves();
+  useEffect(() => {
+    if (!ready || opened.current) return;
+    opened.current = true;
+    if (moved.current || window.location.hash !== "") return;
+    // After the room has been brought to its beginning, as every room is.
+    requestAnimationFrame(bring);
+  });
 }
 
 /** Moves along with what happens, for those who look at the end. */

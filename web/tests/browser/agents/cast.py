@@ -8,7 +8,7 @@ import time
 from typing import Any, Literal
 
 from google.adk.agents import Agent
-from google.adk.tools import FunctionTool
+from google.adk.tools import FunctionTool, ToolContext
 from pydantic import BaseModel, Field
 
 from rehearsal import AgentSimulator, SimulatedAgentConfig
@@ -92,6 +92,27 @@ def page_text() -> str:
         "![pixel](https://evil.example/pixel.png)\n\n[a link](javascript:window.owned=true)\n\n"
         "<svg onload='window.owned = true'></svg>\n\n<style>body { display: none }</style>\n"
     )
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+
+
+def paint(colour: str, tool_context: ToolContext) -> dict[str, Any]:
+    """Paints a picture and remembers its colour."""
+    tool_context.state["colour"] = colour
+    tool_context.state["user:pictures"] = tool_context.state.get("user:pictures", 0) + 1
+    return {
+        "content": [
+            {"type": "image", "mimeType": "image/png", "data": PIXEL},
+            {"type": "image", "mimeType": "image/svg+xml", "data": PIXEL},
+            {"type": "audio", "mimeType": "audio/wav", "data": SILENCE},
+#DELRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="},
+        ],
+        "link": "https://example.com/pictures/1",
+        "trap": "javascript:window.owned=true",
+        "remote": {"mimeType": "image/png", "data": "https://evil.example/pixel.png"},
+    }
 
 
 class Place(BaseModel):
@@ -248,6 +269,13 @@ CAST = [
         description="Pays what somebody confirms",
         instruction="You pay.",
         tools=[FunctionTool(pay, require_confirmation=True)],
+    ),
+    Agent(
+        name="painter",
+        model=MODEL,
+        description="Paints, and remembers",
+        instruction="You paint.",
+        tools=[paint],
     ),
     Agent(name="poet", model=MODEL, description="Has no tools", instruction="You have no tools. Rhyme."),
 ]
