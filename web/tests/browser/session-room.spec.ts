@@ -11,7 +11,7 @@ test("what a tool changes of the state is shown at its result, and the state as 
   await expect(output).toContainText('session.colour: "red"');
   const state = page.getByRole("region", { name: "State of session" });
   await expect(state).toContainText('"red"');
-  await expect(page.getByRole("region", { name: "State of user" })).toContainText("1");
+  await expect(page.getByRole("region", { name: "State of user" })).toContainText("pictures");
   await call(page, "paint", { colour: "blue" });
   await expect(output.last()).toContainText('was "red" → "blue"');
   await expect(state).toContainText('"blue"');

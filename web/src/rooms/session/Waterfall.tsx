@@ -61,8 +61,8 @@ function Bar({ span, begin, length, until, onGo }: BarProps) {
         <span className="waterfall-bar" style={{ marginLeft: part(span.begin - begin), width: part(took) }} />
       </span>
       <span className="soft">
-        {duration(took)}
-        {span.end === null ? " so far" : span.failed ? ", failed" : ""}
+        {span.end === null ? "goes on" : duration(took)}
+        {span.failed && ", failed"}
       </span>
     </li>
   );
