@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 mod exact;
 mod genai;
+mod usable;
 
 pub use genai::{from_genai, to_genai};
 

@@ -306,12 +306,17 @@ fn check_call(setup: &ModelSetup, tool: &str, args: &Value, at: &str) -> Checked
         return Err(vec![format!("`{at}`: there is no tool `{tool}`; the tools are: {known}")]);
     };
     let what = format!("`{at}`: the arguments break the schema of `{tool}`");
-    match Schema::new(declared.parameters.clone()).check(args) {
-        Ok(found) if found.is_empty() => Ok(()),
-        Ok(found) => Err(found.iter().map(|violation| format!("{what}: {violation}")).collect()),
-        // Whoever answers cannot mend the declaration, and the agent's own runtime takes the call or refuses it.
-        Err(_unusable) => Ok(()),
+    // Whoever answers cannot mend a declaration that cannot be used; what of it can be used still holds.
+    let (found, unchecked) = Schema::new(declared.parameters.clone()).check_usable(args);
+    if found.is_empty() {
+        return Ok(());
     }
+    let mut told: Vec<String> = found.iter().map(|violation| format!("{what}: {violation}")).collect();
+    if !unchecked.is_empty() {
+        let places = unchecked.join(", ");
+        told.push(format!("`{at}`: the schema of `{tool}` cannot be used as a whole; not checked: {places}"));
+    }
+    Err(told)
 }
 
 fn check_candidates(setup: &ModelSetup, candidates: &Value) -> Checked<ModelResponse> {
