@@ -28,7 +28,7 @@ pub(crate) fn short(id: &str) -> &str {
 pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, String> {
     let failed = |error: rehearsal_store::StoreError| error.to_string();
     if id == "last" {
-        let newest = RunQuery { limit: 1, page_token: None };
+        let newest = RunQuery { limit: 1, ..RunQuery::default() };
         let page = store.runs(&newest).await.map_err(failed)?;
         let none = || "no runs are kept yet; `rehearse run PATH` keeps its runs".to_owned();
         let id = page.items.into_iter().next().ok_or_else(none)?.id;
@@ -43,7 +43,7 @@ pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, S
         return Ok(run);
     }
     let mut fits = Vec::new();
-    let mut query = RunQuery { limit: PAGE, page_token: None };
+    let mut query = RunQuery { limit: PAGE, ..RunQuery::default() };
     loop {
         let page = store.runs(&query).await.map_err(failed)?;
         fits.extend(page.items.into_iter().map(|run| run.id).filter(|own| own.starts_with(&id)));

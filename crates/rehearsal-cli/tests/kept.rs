@@ -173,6 +173,45 @@ fn runs_are_listed_and_shown() {
 }
 
 #[test]
+fn runs_have_names_and_say_what_they_were_run_from() {
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let files = [
+        ("a.scenario.yaml", REFUNDS),
+        (".git/HEAD", "ref: refs/heads/refunds\n"),
+        (".git/refs/heads/refunds", commit),
+    ];
+    let folder = Folder::new(&files);
+    assert_eq!(folder.run("run a.scenario.yaml").code, 0);
+    assert_eq!(folder.run("run a.scenario.yaml --name prompt-2").code, 0);
+    let runs = json_of(&folder, "runs --json");
+    let facts = ["name", "commit", "branch", "model"].map(|key| runs[0][key].clone());
+    assert_eq!(facts, [json!("prompt-2"), json!(commit), json!("refunds"), Value::Null]);
+    assert!(runs[1]["name"].is_null(), "{runs}");
+    shown(
+        &folder,
+        "runs --search PROMPT",
+        &expect![[r#"
+        exit 0
+        --- stdout
+        ID  MOMENT  passed       1 passed              prompt-2 (Refunds an order)  refunds ID
+        --- stderr
+    "#]],
+    );
+    shown(
+        &folder,
+        "runs --search nowhere",
+        &expect![[r#"
+        exit 0
+        --- stdout
+        --- stderr
+        no run is like that
+    "#]],
+    );
+    let refused = folder.run("run a.scenario.yaml --name=");
+    assert!(refused.stderr.contains("a name has 1 to 200 characters"), "{}", refused.stderr);
+}
+
+#[test]
 fn sessions_are_listed_and_shown() {
     let folder = kept();
     shown(

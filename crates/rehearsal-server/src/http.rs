@@ -17,6 +17,7 @@ mod cues;
 mod door;
 mod events;
 mod extract;
+mod locked;
 mod operations;
 mod page;
 mod reply;
@@ -96,6 +97,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(agents::show))
         .routes(routes!(runs::list))
         .routes(routes!(runs::show, runs::delete))
+        .routes(routes!(runs::report))
         .routes(routes!(uploads::begin))
         .routes(routes!(uploads::put))
         .routes(routes!(operations::healthz))

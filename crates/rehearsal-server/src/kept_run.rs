@@ -12,7 +12,7 @@ use rehearsal_agent::Journal;
 use rehearsal_core::{Clock, EndReason, Event, EventBody, Failure, Phase, SessionId, SessionPart};
 use rehearsal_sim::person::{People, PersonCue, PersonPart};
 use rehearsal_store::{
-    Change, CueChange, CueId, CueKind, CueStatus, NewCue, NewEvent, NewSession, Payload, RunRecord,
+    Change, CueChange, CueId, CueKind, CueStatus, NewCue, NewEvent, NewSession, Payload, RunAbout, RunRecord,
     SessionSource, SessionStatus, StoreError, StoreRef, StoredEvent, Write,
 };
 use serde_json::{Value, json};
@@ -91,13 +91,19 @@ impl KeptRun {
     ///
     /// # Errors
     /// The store cannot be used.
-    pub async fn begin(store: StoreRef, clock: Arc<dyn Clock>, title: &str) -> Result<Arc<Self>, StoreError> {
+    pub async fn begin(
+        store: StoreRef,
+        clock: Arc<dyn Clock>,
+        title: &str,
+        about: RunAbout,
+    ) -> Result<Arc<Self>, StoreError> {
         let record = RunRecord {
             id: fresh(),
             started_at: clock.now().as_millisecond(),
             ended_at: None,
             title: title.to_owned(),
             status: "running".to_owned(),
+            about,
             result: None,
         };
         store.put_run(&record).await?;

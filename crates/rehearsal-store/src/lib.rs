@@ -27,7 +27,7 @@ pub use glance::{LONG, beginning};
 pub use ledger::{import_ledger, read_ledger};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,
-    NewSession, NewWork, Page, Payload, RunQuery, RunRecord, SessionQuery, SessionRecord, SessionSource,
-    SessionStatus, StoredEvent, Work, WorkOutcome, Write,
+    NewSession, NewWork, Page, Payload, RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord,
+    SessionSource, SessionStatus, StoredEvent, Work, WorkOutcome, Write,
 };
 pub use store::{Store, StoreRef, is_address, open};

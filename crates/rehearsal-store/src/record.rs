@@ -424,13 +424,45 @@ pub struct RunRecord {
     pub title: String,
     /// `running`, `passed`, `failed`, `error`, `interrupted`.
     pub status: String,
-    /// What it came to, as `rehearse run --format json` prints it.
+    /// What tells it from other runs of the same.
+    pub about: RunAbout,
+    /// What it came to, as `rehearse run --format json` prints it. In lists, only its `summary` and `durationMs`.
     pub result: Option<Value>,
+}
+
+/// What tells a run from others of the same suite. Whoever starts it finds this out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunAbout {
+    /// What somebody called it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The commit of the checkout in which it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The branch of that checkout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The models that play its agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl RunRecord {
+    /// What a search looks through: all that names it, in small letters.
+    pub(crate) fn words(&self) -> String {
+        let RunAbout { name, commit, branch, model } = &self.about;
+        let about = [name, commit, branch, model].into_iter().flatten().map(String::as_str);
+        let words: Vec<&str> = [self.title.as_str(), self.id.as_str()].into_iter().chain(about).collect();
+        words.join("\u{1f}").to_lowercase()
+    }
 }
 
 /// Which runs to list: newest first.
 #[derive(Clone, Debug, Default)]
 pub struct RunQuery {
+    /// Those with this text in their title, name, commit, branch, model or id, whether in capitals or not.
+    pub search: Option<String>,
     /// At most so many.
     pub limit: u32,
     /// Goes on after the page that gave this token.

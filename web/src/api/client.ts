@@ -10,14 +10,8 @@ export type Session = Schemas["SessionView"];
 export type Sessions = Schemas["Sessions"];
 export type Cue = Schemas["CueView"];
 export type Agent = Schemas["AgentView"];
-export type Run = Schemas["RunView"] & {
-  name?: string | null;
-  commit?: string | null;
-  branch?: string | null;
-  model?: string | null;
-  duration_ms?: number | null;
-};
-export type Runs = Omit<Schemas["Runs"], "runs"> & { runs: Run[] };
+export type Run = Schemas["RunView"];
+export type Runs = Schemas["Runs"];
 export type Answered = Schemas["Answered"];
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

@@ -281,6 +281,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runs/{id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Gives a run with its sessions as one HTML file that opens without a server, as `rehearse report` writes it. */
+        get: operations["runs_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions": {
         parameters: {
             query?: never;
@@ -957,6 +974,19 @@ export interface components {
             ended_at?: string | null;
             /** @description What was run. */
             title: string;
+            /** @description What somebody called it: `rehearse run --name`. */
+            name?: string | null;
+            /** @description The commit of the checkout in which it was started. */
+            commit?: string | null;
+            /** @description The branch of that checkout. */
+            branch?: string | null;
+            /** @description The models that play its agents. */
+            model?: string | null;
+            /**
+             * Format: int64
+             * @description How long it took, in milliseconds, once it has ended.
+             */
+            duration_ms?: number | null;
             /** @description `running`, `passed`, `failed`, `error` or `interrupted`. */
             status: string;
             /** @description How many of its cases came to what. */
@@ -1643,6 +1673,8 @@ export interface operations {
     runs_list: {
         parameters: {
             query?: {
+                /** @description Only those with this text in their title, name, commit, branch, model or id. */
+                q?: string;
                 /** @description At most so many; 50 unless told. */
                 page_size?: number;
                 /** @description Goes on after the page that gave this. */
@@ -1722,6 +1754,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem: what was wrong and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    runs_report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
             };
             /** @description A problem: what was wrong and what to do. */
             default: {

@@ -19,6 +19,9 @@ test("runs appear with their verdicts, and a case's evidence leads to the event"
   // What failed comes first.
   const cases = page.getByRole("table", { name: "Cases with their verdicts" }).getByRole("row");
   await expect(cases.nth(1)).toContainText("Says how many");
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download report" }).click();
+  expect((await download).suggestedFilename()).toBe(`run-${after.slice(0, 8)}.html`);
 
   await page.getByRole("link", { name: "Says the shelf" }).click();
   const metrics = page.getByRole("listitem").filter({ hasText: "tool_called" });

@@ -26,6 +26,7 @@ use crate::times::duration;
 use crate::variables::Variables;
 use crate::{exit, models, output};
 
+mod about;
 pub(crate) mod eval;
 mod interrupt;
 mod journal;
@@ -86,6 +87,9 @@ pub(crate) struct RunArgs {
     out: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Results")]
     place: Place,
+    /// What to call this run in lists, such as `nightly` or `with the new prompt`
+    #[arg(long, value_name = "NAME", value_parser = about::name, help_heading = "Results")]
+    name: Option<String>,
     /// Keep nothing in the store, for places that cannot be written
     #[arg(long, help_heading = "Results")]
     no_store: bool,
@@ -187,7 +191,8 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
     let keeping = if args.no_store {
         None
     } else {
-        Some(runtime.block_on(Keeping::begin(&args.place, &title(args, &outcome.usable)))?)
+        let about = about::about(args.name.as_deref(), about::models(&outcome.usable));
+        Some(runtime.block_on(Keeping::begin(&args.place, &title(args, &outcome.usable), about))?)
     };
     let began = SystemClock.now();
     let cancel = Cancel::default();

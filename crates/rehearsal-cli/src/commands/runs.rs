@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use rehearsal_core::{CaseResult, Ledger, RepeatStatistics, SessionId, SessionPart, Summary};
 use rehearsal_scenario::ScenarioResult;
-use rehearsal_store::{RunQuery, RunRecord, SessionQuery, SessionRecord, Store, read_ledger};
+use rehearsal_store::{RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord, Store, read_ledger};
 use serde_json::{Value, json};
 
 use crate::commands::run::print::{Detail, Printer};
@@ -26,6 +26,7 @@ use crate::{exit, output};
 #[command(after_long_help = "\
 Examples:
   rehearse runs
+  rehearse runs --search nightly
   rehearse runs 3f2a9c1e
   rehearse runs 3f2a9c1e --json
 
@@ -37,6 +38,9 @@ pub(crate) struct RunsArgs {
     /// List at most so many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
+    /// List only those with this text in their title, name, commit, branch or model
+    #[arg(long, value_name = "TEXT", conflicts_with = "id")]
+    search: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -69,14 +73,17 @@ pub(crate) fn run(args: &RunsArgs) -> ExitCode {
 
 async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), String> {
     let failed = |error: rehearsal_store::StoreError| error.to_string();
-    let page = store.runs(&RunQuery { limit: args.limit, page_token: None }).await.map_err(failed)?;
+    let query = RunQuery { search: args.search.clone(), limit: args.limit, page_token: None };
+    let page = store.runs(&query).await.map_err(failed)?;
     let runs = page.items;
     if args.json {
         let runs: Vec<Value> = runs.iter().map(described).collect();
         output::data(&format!("{:#}", Value::Array(runs)));
         return Ok(());
     }
-    if runs.is_empty() {
+    if runs.is_empty() && args.search.is_some() {
+        output::message("no run is like that");
+    } else if runs.is_empty() {
         output::message("no runs are kept yet; `rehearse run PATH` keeps its runs");
     }
     for run in &runs {
@@ -86,7 +93,7 @@ async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), String> {
             short(&run.id),
             moment(run.started_at),
             run.status,
-            output::one_line(&run.title)
+            output::one_line(&called(run))
         );
         output::data(line.trim_end());
     }
@@ -101,11 +108,29 @@ fn described(run: &RunRecord) -> Value {
     json!({
         "id": run.id,
         "title": run.title,
+        "name": run.about.name,
+        "commit": run.about.commit,
+        "branch": run.about.branch,
+        "model": run.about.model,
         "status": run.status,
         "started_at": stamp(run.started_at),
         "ended_at": run.ended_at.map(stamp),
         "summary": run.result.as_ref().and_then(|result| result.get("summary")),
     })
+}
+
+/// What a run is called, and what it was run from and with, in a line.
+fn called(run: &RunRecord) -> String {
+    let RunAbout { name, commit, branch, model } = &run.about;
+    let title = match name {
+        Some(name) => format!("{name} ({})", run.title),
+        None => run.title.clone(),
+    };
+    let commit = commit.as_deref().map(|commit| commit.get(..8).unwrap_or(commit));
+    let place = [branch.as_deref(), commit].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let known =
+        [Some(title), Some(place), model.clone()].into_iter().flatten().filter(|text| !text.is_empty());
+    known.collect::<Vec<_>>().join("  ")
 }
 
 fn summary(run: &RunRecord) -> Option<Summary> {

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::page;
+use super::{locked, page};
 use crate::metrics::Metrics;
 use crate::problem::{Class, Problem};
 
@@ -41,7 +41,7 @@ pub(crate) async fn pass(
         Err(problem) => {
             metrics.refused.inc();
             if problem.class == Class::Unauthorized && is_browser(&request) {
-                return page::locked();
+                return locked::locked(request.uri());
             }
             if is_grpc(request.headers()) {
                 let status = match problem.class {

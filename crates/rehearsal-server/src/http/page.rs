@@ -1,7 +1,7 @@
 //! The page: files that are embedded, and what browsers may do with them.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use rehearsal_web::Asset;
 
 use super::reply;
@@ -89,23 +89,6 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
         let mut words = each.split(';').map(str::trim);
         words.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip")) && words.all(|word| word != "q=0")
     })
-}
-
-/// What a browser without the token sees: where to find it.
-pub(super) fn locked() -> Response {
-    let mut response = (
-        StatusCode::UNAUTHORIZED,
-        Html(
-            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Rehearsal</title>\
-             <meta name=\"viewport\" content=\"width=device-width\"></head><body><h1>Rehearsal is locked</h1>\
-             <p>Open it with its token. <code>rehearse serve</code> prints the address with the token when it starts for \
-             the first time; later the token is in the file <code>.rehearsal/token</code> of the folder in which it was \
-             started. Put it behind this address: <code>/?token=TOKEN</code></p></body></html>",
-        ),
-    )
-        .into_response();
-    guard(response.headers_mut());
-    response
 }
 
 #[cfg(test)]

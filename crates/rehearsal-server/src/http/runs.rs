@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse as _, Response};
 use rehearsal_core::Timestamp;
-use rehearsal_store::{RunQuery, RunRecord};
+use rehearsal_store::{RunAbout, RunQuery, RunRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -14,14 +15,17 @@ use super::App;
 use super::extract::{Params, Path};
 use super::reply::Json;
 use super::sessions::page_size;
-use crate::Problem;
 use crate::desk::moment;
+use crate::problem::Class;
+use crate::{Problem, ReportError, report_html};
 
 /// Which runs to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListParams {
+    /// Only those with this text in their title, name, commit, branch, model or id.
+    q: Option<String>,
     /// At most so many; 50 unless told.
     #[param(minimum = 1, maximum = 1000)]
     page_size: Option<u32>,
@@ -42,6 +46,21 @@ pub(crate) struct RunView {
     ended_at: Option<Timestamp>,
     /// What was run.
     title: String,
+    /// What somebody called it: `rehearse run --name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// The commit of the checkout in which it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<String>,
+    /// The branch of that checkout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    /// The models that play its agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// How long it took, in milliseconds, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
     /// `running`, `passed`, `failed`, `error` or `interrupted`.
     status: String,
     /// How many of its cases came to what.
@@ -56,7 +75,15 @@ pub(crate) struct RunView {
 
 impl From<RunRecord> for RunView {
     fn from(run: RunRecord) -> Self {
+        let RunAbout { name, commit, branch, model } = run.about;
+        let said = run.result.as_ref().and_then(|result| result.get("durationMs")?.as_u64());
+        let by_the_clock = run.ended_at.and_then(|ended| u64::try_from(ended - run.started_at).ok());
         Self {
+            duration_ms: said.or(by_the_clock),
+            name,
+            commit,
+            branch,
+            model,
             id: run.id,
             started_at: moment(run.started_at),
             ended_at: run.ended_at.map(moment),
@@ -85,7 +112,8 @@ pub(super) async fn list(
     State(app): State<Arc<App>>,
     Params(params): Params<ListParams>,
 ) -> Result<Json<Runs>, Problem> {
-    let query = RunQuery { limit: page_size(params.page_size)?, page_token: params.page_token };
+    let query =
+        RunQuery { search: params.q, limit: page_size(params.page_size)?, page_token: params.page_token };
     let page = app.desk.runs(&query).await?;
     Ok(Json(Runs {
         runs: page.items.into_iter().map(|run| RunView { result: None, ..run.into() }).collect(),
@@ -102,6 +130,31 @@ pub(super) async fn show(
 ) -> Result<Json<RunView>, Problem> {
     let run = app.desk.store().run(&id).await?;
     run.map(|run| Json(run.into())).ok_or_else(|| Problem::not_found("run", id))
+}
+
+/// Gives a run with its sessions as one HTML file that opens without a server, as `rehearse report` writes it.
+#[utoipa::path(get, path = "/v1/runs/{id}/report", tag = "runs", params(("id" = String, Path)),
+    responses((status = 200, description = "The report.", body = String, content_type = "text/html")))]
+pub(super) async fn report(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response, Problem> {
+    let html = report_html(&**app.desk.store(), &id).await.map_err(|error| match error {
+        ReportError::NoRun(id) => Problem::not_found("run", id),
+        ReportError::Store(error) => error.into(),
+        error @ ReportError::NoPage => Problem::new(Class::Conflict, "no_page", error.to_string()),
+    })?;
+    let mut response = Html(html).into_response();
+    let headers = response.headers_mut();
+    let name: String = id.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+    let disposition = HeaderValue::from_str(&format!("attachment; filename=\"run-{name}.html\""));
+    headers
+        .insert(header::CONTENT_DISPOSITION, disposition.unwrap_or(HeaderValue::from_static("attachment")));
+    // It is a file to keep. Whoever opens it here all the same gives it nothing of this site.
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("sandbox allow-scripts allow-downloads"),
+    );
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
 }
 
 /// Removes a run with its sessions.

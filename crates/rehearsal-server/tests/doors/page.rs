@@ -1,6 +1,6 @@
 //! The page and what it needs of the API.
 
-use rehearsal_store::RunRecord;
+use rehearsal_store::{RunAbout, RunRecord};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -135,20 +135,53 @@ async fn lists_of_runs_say_how_many_passed() {
         ended_at: None,
         title: "a suite".to_owned(),
         status: "running".to_owned(),
+        about: RunAbout { name: Some(format!("Run {id}")), ..RunAbout::default() },
         result,
     };
     let store = stage.store().await;
-    let result = json!({"summary": {"total": 3, "passed": 2}, "results": ["long"]});
+    let result = json!({"summary": {"total": 3, "passed": 2}, "durationMs": 1234, "results": ["long"]});
     store.put_run(&run("b", Some(result.clone()))).await.unwrap();
     store.put_run(&run("a", None)).await.unwrap();
     store.put_run(&run("0", Some(json!({"older": true})))).await.unwrap();
     let listed = stage.get("/v1/runs").await.is(200);
     let runs = listed["runs"].as_array().unwrap();
     assert_eq!(runs[0]["summary"], json!({"total": 3, "passed": 2}));
+    assert_eq!((&runs[0]["name"], &runs[0]["duration_ms"]), (&json!("Run b"), &json!(1234)));
+    assert!(runs[1]["duration_ms"].is_null() && runs[1]["commit"].is_null(), "{listed}");
     assert!(
         runs[0]["result"].is_null() && runs[1]["summary"].is_null() && runs[2]["summary"].is_null(),
         "{listed}"
     );
     let whole = stage.get("/v1/runs/b").await.is(200);
     assert_eq!((&whole["result"], &whole["summary"]), (&result, &json!({"total": 3, "passed": 2})));
+    assert_eq!((&whole["name"], &whole["duration_ms"]), (&json!("Run b"), &json!(1234)));
+    let found = stage.get("/v1/runs?q=RUN%20A").await.is(200);
+    assert_eq!(found["runs"].as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found["runs"][0]["id"], "a");
+}
+
+#[tokio::test]
+async fn a_report_of_a_run_is_one_file() {
+    let stage = Stage::open().await;
+    let run = RunRecord {
+        id: "11111111-aaaa".to_owned(),
+        started_at: 1_000,
+        ended_at: Some(2_000),
+        title: "</script><script>alert(1)</script>".to_owned(),
+        status: "passed".to_owned(),
+        about: RunAbout::default(),
+        result: Some(json!({"summary": {"total": 1, "passed": 1}})),
+    };
+    stage.store().await.put_run(&run).await.unwrap();
+    stage.get("/v1/runs/none/report").await.refused(404, "not_found");
+    let reply = stage.get("/v1/runs/11111111-aaaa/report").await;
+    assert_eq!(reply.status, 200);
+    let header = |name: &str| reply.headers[name].to_str().unwrap();
+    assert_eq!(header("content-type"), "text/html; charset=utf-8");
+    assert_eq!(header("content-disposition"), "attachment; filename=\"run-11111111.html\"");
+    assert!(header("content-security-policy").contains("sandbox"));
+    assert_eq!(header("x-content-type-options"), "nosniff");
+    let html = &reply.text;
+    assert!(html.contains("rehearsal-report") && html.contains("11111111-aaaa"));
+    assert!(!html.contains("<script>alert(1)"), "what a run is called is no code");
 }

@@ -12,6 +12,7 @@ use rehearsal_metrics::Custom;
 use rehearsal_models::{Reply as Line, ScriptedModel};
 use rehearsal_server::KeptRun;
 use rehearsal_sim::{Case, CaseRun, Mock, Opening, RunOptions};
+use rehearsal_store::RunAbout;
 use serde_json::{Value, json};
 
 use crate::shaky::{Fate, Shaky};
@@ -42,7 +43,9 @@ fn by_person() -> Case {
 
 /// A run in another process's place: it has the store, not the server.
 async fn begin(stage: &Stage) -> (Arc<KeptRun>, RunOptions) {
-    let run = KeptRun::begin(stage.store().await, stage.clock.clone(), "cases/*.yaml").await.unwrap();
+    let run = KeptRun::begin(stage.store().await, stage.clock.clone(), "cases/*.yaml", RunAbout::default())
+        .await
+        .unwrap();
     let options =
         RunOptions { clock: stage.clock.clone(), journal: Some(run.case(0)), ..RunOptions::default() };
     (run, options)
@@ -258,7 +261,7 @@ async fn kept_ledgers(stage: &Stage, run: &KeptRun) -> Vec<String> {
 async fn a_store_that_failed_for_a_moment_has_the_ledgers_whole() {
     let stage = Stage::open().await;
     let store = Arc::new(Shaky::new(stage.store().await));
-    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t").await.unwrap();
+    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t", RunAbout::default()).await.unwrap();
     let (mut ledger, mut other) = (begun(&stage), begun(&stage));
     run.case(0).keep(ledger.events()).await.unwrap();
     run.flush().await.unwrap();
@@ -296,7 +299,7 @@ async fn a_store_that_failed_for_a_moment_has_the_ledgers_whole() {
 async fn what_was_kept_unheard_is_kept_once() {
     let stage = Stage::open().await;
     let store = Arc::new(Shaky::new(stage.store().await));
-    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t").await.unwrap();
+    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t", RunAbout::default()).await.unwrap();
     let mut ledger = begun(&stage);
     let once = || {
         let mut first = true;
@@ -324,7 +327,7 @@ async fn what_was_kept_unheard_is_kept_once() {
 async fn a_run_waits_on_when_the_store_fails_for_a_moment() {
     let stage = Stage::open().await;
     let store = Arc::new(Shaky::new(stage.store().await));
-    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t").await.unwrap();
+    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t", RunAbout::default()).await.unwrap();
     let options =
         RunOptions { clock: stage.clock.clone(), journal: Some(run.case(0)), ..RunOptions::default() };
     let case = by_person().people(run.case(0));

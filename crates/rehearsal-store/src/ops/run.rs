@@ -6,11 +6,12 @@ use super::cue::dismiss_all;
 use super::session::cut_page;
 use super::{json, page_size, page_token, read_page_token};
 use crate::db::{Cell, Db, DbError, Op, Row, first};
-use crate::{Change, Page, RunQuery, RunRecord, StoreError};
+use crate::{Change, Page, RunAbout, RunQuery, RunRecord, StoreError};
 
-const PUT: &str = "INSERT INTO runs (id, started_at, ended_at, title, status, result) \
-    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET started_at = excluded.started_at, \
-    ended_at = excluded.ended_at, title = excluded.title, status = excluded.status, result = excluded.result";
+const PUT: &str = "INSERT INTO runs (id, started_at, ended_at, title, status, result, about, words) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE SET started_at = excluded.started_at, \
+    ended_at = excluded.ended_at, title = excluded.title, status = excluded.status, result = excluded.result, \
+    about = excluded.about, words = excluded.words";
 
 #[derive(Debug)]
 pub(crate) struct PutRun(pub(crate) RunRecord);
@@ -19,7 +20,7 @@ impl Op for PutRun {
     type Output = ();
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<(), StoreError> {
-        let RunRecord { id, started_at, ended_at, title, status, result } = &self.0;
+        let RunRecord { id, started_at, ended_at, title, status, about, result } = &self.0;
         let binds = [
             id.as_str().into(),
             (*started_at).into(),
@@ -27,6 +28,8 @@ impl Op for PutRun {
             title.as_str().into(),
             status.as_str().into(),
             result.as_ref().map(json).transpose()?.into(),
+            json(about)?.into(),
+            self.0.words().into(),
         ];
         db.run(PUT, &binds).await.map_err(|error| match error {
             DbError::Rule(rule) if rule == "runs_status" => StoreError::Refused(format!(
@@ -96,7 +99,7 @@ impl Op for FindRun {
     type Output = Option<RunRecord>;
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
-        let sql = "SELECT id, started_at, ended_at, title, status, result FROM runs WHERE id = $1";
+        let sql = "SELECT id, started_at, ended_at, title, status, about, result FROM runs WHERE id = $1";
         first(db, sql, &[self.0.as_str().into()]).await?.map(read).transpose()
     }
 }
@@ -108,12 +111,21 @@ impl Op for FindRuns {
     type Output = Page<RunRecord>;
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
-        let mut sql = format!("SELECT id, started_at, ended_at, title, status, {} FROM runs", D::RUN_SUMMARY);
+        let mut sql =
+            format!("SELECT id, started_at, ended_at, title, status, about, {} FROM runs", D::RUN_SUMMARY);
         let mut binds: Vec<Cell> = Vec::new();
+        if let Some(text) = self.0.search.as_deref().filter(|text| !text.is_empty()) {
+            if text.contains(['\0', '\u{1f}']) {
+                return Ok(Page { items: Vec::new(), next: None });
+            }
+            sql = format!("{sql} WHERE {}(words, $1) > 0", D::FIND);
+            binds.push(text.to_lowercase().into());
+        }
         if let Some(token) = &self.0.page_token {
             let (time, id) = read_page_token(token)?;
-            sql += " WHERE (started_at, id) < ($1, $2)";
-            binds = vec![time.into(), id.into()];
+            let (word, n) = (if binds.is_empty() { "WHERE" } else { "AND" }, binds.len());
+            sql = format!("{sql} {word} (started_at, id) < (${}, ${})", n + 1, n + 2);
+            binds.extend([time.into(), id.into()]);
         }
         let limit = page_size(self.0.limit);
         sql += " ORDER BY started_at DESC, id DESC LIMIT ";
@@ -146,6 +158,13 @@ fn read(mut row: Row) -> Result<RunRecord, StoreError> {
         ended_at: row.int_or_none()?,
         title: row.text()?,
         status: row.text()?,
+        about: about(row.json_or_none()?)?,
         result: row.json_or_none()?,
     })
+}
+
+/// What is known of a run; nothing of one that was kept before that was.
+fn about(kept: Option<serde_json::Value>) -> Result<RunAbout, StoreError> {
+    let Some(kept) = kept else { return Ok(RunAbout::default()) };
+    serde_json::from_value(kept).map_err(|error| StoreError::Corrupt(error.to_string()))
 }

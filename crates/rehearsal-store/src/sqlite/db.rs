@@ -58,7 +58,8 @@ impl Db for SqliteDb<'_> {
     const OLDEST_WORK: &'static str = "SELECT number FROM work WHERE host_id = $2 AND taken = 0 \
         AND outcome IS NULL ORDER BY number LIMIT 1";
     const RUN_SUMMARY: &'static str = "CASE WHEN result IS NULL THEN NULL ELSE json_object('summary', \
-        json(coalesce(json_extract(result, '$.summary'), 'null'))) END";
+        json(coalesce(json_extract(result, '$.summary'), 'null')), \
+        'durationMs', json_extract(result, '$.durationMs')) END";
     const FIND: &'static str = "instr";
 
     fn rows<'a>(

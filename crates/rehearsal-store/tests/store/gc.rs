@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use rehearsal_core::SessionId;
-use rehearsal_store::{GcPolicy, RunRecord, SessionSource, SessionStatus, Write, give_back};
+use rehearsal_store::{GcPolicy, RunAbout, RunRecord, SessionSource, SessionStatus, Write, give_back};
 
 use crate::support::*;
 
@@ -32,6 +32,7 @@ async fn run(
         ended_at: ended,
         title: "t".to_owned(),
         status: if ended.is_some() { "passed" } else { "running" }.to_owned(),
+        about: RunAbout::default(),
         result: None,
     };
     home.store.put_run(&run).await.unwrap();

@@ -1,7 +1,9 @@
 //! Lists: pages, filters, searches.
 
 use rehearsal_core::SessionId;
-use rehearsal_store::{RunQuery, RunRecord, SessionQuery, SessionSource, SessionStatus, StoreError, Write};
+use rehearsal_store::{
+    RunAbout, RunQuery, RunRecord, SessionQuery, SessionSource, SessionStatus, StoreError, Write,
+};
 
 use crate::support::*;
 
@@ -120,16 +122,17 @@ behaviours! {
                 ended_at: Some(NOW),
                 title: "t".to_owned(),
                 status: "failed".to_owned(),
-                result: Some(serde_json::json!({"summary": {"passed": number}, "big": true})),
+                about: RunAbout::default(),
+                result: Some(serde_json::json!({"summary": {"passed": number}, "durationMs": 7, "big": true})),
             };
             home.store.put_run(&run).await.unwrap();
         }
-        let (mut ids, mut query) = (Vec::new(), RunQuery { limit: 2, page_token: None });
+        let (mut ids, mut query) = (Vec::new(), RunQuery { limit: 2, ..RunQuery::default() });
         loop {
             let page = home.store.runs(&query).await.unwrap();
             for run in &page.items {
                 let number: i64 = run.id.trim_start_matches("r-").parse().unwrap();
-                assert_eq!(run.result, Some(serde_json::json!({"summary": {"passed": number}})));
+                assert_eq!(run.result, Some(serde_json::json!({"summary": {"passed": number}, "durationMs": 7})));
             }
             ids.extend(page.items.into_iter().map(|run| run.id));
             query.page_token = page.next;
@@ -138,5 +141,48 @@ behaviours! {
             }
         }
         assert_eq!(ids, ["r-4", "r-3", "r-2", "r-1", "r-0"]);
+    }
+
+    async fn runs_are_found_by_all_that_names_them(home: &Home) {
+        let run = |id: &str, about: RunAbout| RunRecord {
+            id: id.to_owned(),
+            started_at: NOW,
+            ended_at: None,
+            title: "2 Scenarios: shop".to_owned(),
+            status: "running".to_owned(),
+            about,
+            result: None,
+        };
+        let word = |text: &str| Some(text.to_owned());
+        let named = RunAbout { name: word("Nächtlich"), model: word("openai:gpt-5"), ..RunAbout::default() };
+        let built = RunAbout { commit: word("0123abcd"), branch: word("feature/refunds"), ..RunAbout::default() };
+        let runs = [run("r-1", named), run("r-2", built), run("r-3", RunAbout::default())];
+        for run in &runs {
+            home.store.put_run(run).await.unwrap();
+        }
+        assert_eq!(home.store.run("r-1").await.unwrap().as_ref(), Some(&runs[0]));
+        for (text, expected) in [
+            ("NÄCHT", vec!["r-1"]),
+            ("gpt-5", vec!["r-1"]),
+            ("0123", vec!["r-2"]),
+            ("Refunds", vec!["r-2"]),
+            ("r-3", vec!["r-3"]),
+            ("SCENARIOS", vec!["r-3", "r-2", "r-1"]),
+            ("", vec!["r-3", "r-2", "r-1"]),
+            ("%", vec![]),
+            ("a\0", vec![]),
+        ] {
+            let (mut ids, mut token) = (Vec::new(), None);
+            loop {
+                let query = RunQuery { search: word(text), limit: 2, page_token: token };
+                let page = home.store.runs(&query).await.unwrap();
+                ids.extend(page.items.into_iter().map(|run| run.id));
+                token = page.next;
+                if token.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(ids, expected, "{text}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Opening a store: what is made, what is refused.
 
 use futures::future::join_all;
-use rehearsal_store::{StoreError, open};
+use rehearsal_store::{RunAbout, RunQuery, Store, StoreError, open};
 
 use crate::support::*;
 
@@ -51,6 +51,14 @@ async fn many_may_make_a_file_at_once() {
     }
 }
 
+/// A run of an earlier version is found by its title, and has nothing else that names it.
+async fn assert_found(store: &dyn Store) {
+    let query = RunQuery { search: Some("the title".to_owned()), limit: 9, page_token: None };
+    let found = store.runs(&query).await.unwrap().items;
+    assert_eq!(found.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["r"]);
+    assert_eq!(found[0].about, RunAbout::default());
+}
+
 #[tokio::test]
 async fn a_file_of_the_first_version_is_brought_to_this_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,11 +66,16 @@ async fn a_file_of_the_first_version_is_brought_to_this_one() {
     let connection = rusqlite::Connection::open(&place).unwrap();
     connection.execute_batch(include_str!("../../src/sqlite/schema.sql")).unwrap();
     connection
-        .execute("INSERT INTO runs (id, started_at, title, status) VALUES ('r', 1, 't', 'running')", [])
+        .execute(
+            "INSERT INTO runs (id, started_at, title, status) VALUES ('r', 1, 'The Title', 'running')",
+            [],
+        )
         .unwrap();
     connection.pragma_update(None, "user_version", 1).unwrap();
     drop(connection);
-    assert_eq!(open(&place).await.unwrap().interrupt_runs(2, 3).await.unwrap(), ["r"]);
+    let store = open(&place).await.unwrap();
+    assert_eq!(store.interrupt_runs(2, 3).await.unwrap(), ["r"]);
+    assert_found(&*store).await;
 }
 
 #[tokio::test]
@@ -71,9 +84,10 @@ async fn a_database_of_the_first_version_is_brought_to_this_one() {
     database.sql(include_str!("../../src/postgres/schema.sql"));
     database.sql("CREATE TABLE rehearsal_version (version BIGINT NOT NULL)");
     database.sql("INSERT INTO rehearsal_version VALUES (1)");
-    database.sql("INSERT INTO runs (id, started_at, title, status) VALUES ('r', 1, 't', 'running')");
+    database.sql("INSERT INTO runs (id, started_at, title, status) VALUES ('r', 1, 'The Title', 'running')");
     let store = open(database.address()).await.unwrap();
     assert_eq!(store.interrupt_runs(2, 3).await.unwrap(), ["r"]);
+    assert_found(&*store).await;
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use rehearsal_core::{SessionPart, TurnId};
 use rehearsal_store::{
-    CueChange, CueId, NewWork, Payload, RunRecord, SessionSource, SessionStatus, StoreError, Write,
+    CueChange, CueId, NewWork, Payload, RunAbout, RunRecord, SessionSource, SessionStatus, StoreError, Write,
 };
 use serde_json::json;
 
@@ -166,6 +166,7 @@ behaviours! {
             ended_at: None,
             title: "cases.yaml".to_owned(),
             status: "running".to_owned(),
+            about: RunAbout::default(),
             result: None,
         };
         home.store.put_run(&run).await.unwrap();

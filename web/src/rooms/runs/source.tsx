@@ -70,7 +70,7 @@ export const server: RunsSource = {
   sessionHref: (session, event) =>
     `/sessions/${encodeURIComponent(session)}${event === undefined ? "" : `#e${event}`}`,
   ledgerHref: (session) => `/v1/sessions/${encodeURIComponent(session)}/ledger`,
-  reportHref: () => null,
+  reportHref: (run) => `/v1/runs/${encodeURIComponent(run)}/report`,
 };
 
 export const Source = createContext<RunsSource>(server);

@@ -20,7 +20,7 @@ use super::journal::RunJournal;
 use super::keeping::{Curtain, Keeping};
 use super::print::{Detail, Printer};
 use super::progress::Progress;
-use super::{interrupt, write_file};
+use super::{about, interrupt, write_file};
 use crate::commands::import::read_eval_set;
 use crate::load::{Colour, Selection, role_and_model};
 use crate::place::Place;
@@ -73,6 +73,9 @@ pub(crate) struct EvalArgs {
     json: Option<PathBuf>,
     #[command(flatten)]
     place: Place,
+    /// What to call this run in lists
+    #[arg(long, value_name = "NAME", value_parser = about::name)]
+    name: Option<String>,
     /// Keep nothing in the store, for places that cannot be written
     #[arg(long)]
     no_store: bool,
@@ -136,7 +139,9 @@ fn try_run(args: &EvalArgs) -> Result<ExitCode, String> {
         None
     } else {
         let title = format!("{} ({})", set.eval_set_id, args.file.display());
-        Some(runtime.block_on(Keeping::begin(&args.place, &title))?)
+        let model = about::model(&file.agent, &file.models);
+        let about = about::about(args.name.as_deref(), model.into_iter().collect());
+        Some(runtime.block_on(Keeping::begin(&args.place, &title, about))?)
     };
     let began = SystemClock.now();
     let cancel = Cancel::default();

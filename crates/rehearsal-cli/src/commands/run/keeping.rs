@@ -9,6 +9,7 @@ use rehearsal_core::{Failure, Phase, SessionId, Summary, SystemClock};
 use rehearsal_server::KeptRun;
 use rehearsal_sim::CaseRun;
 use rehearsal_sim::person::{People, PersonCue, PersonPart};
+use rehearsal_store::RunAbout;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,12 +24,12 @@ pub(super) struct Keeping {
 
 impl Keeping {
     /// Opens the store and begins to keep a run.
-    pub(super) async fn begin(place: &Place, title: &str) -> Result<Self, String> {
+    pub(super) async fn begin(place: &Place, title: &str, about: RunAbout) -> Result<Self, String> {
         const INSTEAD: &str =
             "hint: `--store FILE` keeps it elsewhere, `--no-store` nowhere; nothing was run";
         let failed = |why: String| format!("this run cannot be kept: {why}\n\n{INSTEAD}");
         let store = place.open().await.map_err(failed)?;
-        let run = KeptRun::begin(store, Arc::new(SystemClock), title).await;
+        let run = KeptRun::begin(store, Arc::new(SystemClock), title, about).await;
         Ok(Self { run: run.map_err(|error| failed(error.to_string()))?, place: place.clone() })
     }
 

@@ -1,4 +1,4 @@
-import { type ComponentProps, lazy, Suspense, useMemo, useState } from "react";
+import { type ComponentProps, lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import type { Run } from "../../../api/client";
 import { Boundary } from "../../../ui/Boundary";
@@ -40,6 +40,32 @@ export function RunList() {
       older={read.hasNextPage ? () => void read.fetchNextPage() : null}
       reading={read.isFetchingNextPage}
     />
+  );
+}
+
+/** How long to wait for another letter before searching. */
+const PAUSE_MS = 200;
+
+function RunSearch() {
+  const [params, change] = useAddress();
+  const sought = params.get("q") ?? "";
+  const [text, setText] = useState(sought);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts a search
+  useEffect(() => {
+    if (text === sought) return;
+    const timer = setTimeout(() => change({ q: text || null }), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <label>
+      <span className="visually-hidden">Search runs by name, suite, commit, branch or model</span>
+      <input
+        type="search"
+        placeholder="Name, commit, branch, model"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+    </label>
   );
 }
 
@@ -94,6 +120,7 @@ function Listed({ runs, older, reading }: { runs: Run[]; older: (() => void) | n
       <div className="page-head">
         <h1>Runs</h1>
         <search className="row">
+          <RunSearch />
           {titles.length > 1 && (
             <label className="row suite">
               Suite

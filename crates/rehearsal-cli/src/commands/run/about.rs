@@ -1,0 +1,50 @@
+//! What tells a run from others of the same: its name, what it was run from, and with which models.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rehearsal_scenario::{AgentUnderTest, ModelChoice, NamedModel, Reached};
+use rehearsal_store::RunAbout;
+
+use crate::checkout::Checkout;
+use crate::load::Loaded;
+
+/// Reads a name of a run, as people write one.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    const LONGEST: usize = 200;
+    let name = text.trim();
+    if name.is_empty() || name.chars().count() > LONGEST || name.chars().any(char::is_control) {
+        return Err(format!("a name has 1 to {LONGEST} characters, all in one line"));
+    }
+    Ok(name.to_owned())
+}
+
+/// What is known of a run that is started here.
+pub(super) fn about(name: Option<&str>, models: BTreeSet<String>) -> RunAbout {
+    let checkout = Checkout::around(Path::new("."));
+    RunAbout {
+        name: name.map(str::to_owned),
+        commit: checkout.commit,
+        branch: checkout.branch,
+        model: (!models.is_empty()).then(|| models.into_iter().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The models that play the agents of these scenarios.
+pub(super) fn models(loaded: &[Loaded]) -> BTreeSet<String> {
+    let scenarios = loaded.iter().map(|one| &one.scenario);
+    scenarios.filter_map(|scenario| model(scenario.agent.as_ref()?, &scenario.models)).collect()
+}
+
+/// Who plays an agent's model: a provider's model or a person. A script has no name, and an agent elsewhere does not say.
+pub(super) fn model(agent: &AgentUnderTest, models: &[NamedModel]) -> Option<String> {
+    match &agent.reached {
+        Reached::Inline(inline) => match &models.iter().find(|model| model.key == inline.model)?.model {
+            ModelChoice::Provider(name) => Some(name.clone()),
+            ModelChoice::Person => Some("person".to_owned()),
+            ModelChoice::Script(_) | ModelChoice::Rules(_) => None,
+        },
+        Reached::Chat { specification, .. } => Some(specification.clone()),
+        Reached::Http(_) | Reached::Command(_) => None,
+    }
+}
