@@ -36,7 +36,7 @@ pub use result::{
     CaseResult, Evidence, MetricResult, MetricStatus, RepeatStatistics, SuiteResult, Summary, TokenUsage,
     Verdict,
 };
-pub use schema::{InvalidSchema, Schema, ToolDeclaration, Violation};
+pub use schema::{InvalidSchema, Schema, ToolDeclaration, Unchecked, Violation};
 pub use state::{NotAnObject, Overwrite, SESSION, State, StatePatch, USER, merge_patch};
 pub use transcript::{Line, LineKind, transcript};
 pub use words::edit_distance;

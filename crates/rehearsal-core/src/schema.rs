@@ -10,8 +10,10 @@ use serde_json::{Map, Value, json};
 mod exact;
 mod genai;
 mod usable;
+mod work;
 
 pub use genai::{from_genai, to_genai};
+pub use usable::Unchecked;
 
 /// What a tool is called, what it is for and what it takes.
 ///
@@ -75,6 +77,10 @@ pub struct Schema {
 
 type Compiled = Result<jsonschema::Validator, String>;
 
+/// Why a schema that doubles at each of many levels is not asked.
+const TOO_MUCH: &str = "its references and choices multiply so often that checking a value would not end; \
+    refer to a part once, or name what tells the choices apart";
+
 /// How many compiled schemas are kept for others of the same text.
 const KEPT: usize = 256;
 
@@ -118,12 +124,19 @@ impl Schema {
         &self.source
     }
 
+    fn compiled(&self) -> &Kept {
+        self.compiled.get_or_init(|| Kept::new(&self.source))
+    }
+
     /// All the ways in which `value` breaks the schema; empty when it satisfies it.
     ///
     /// # Errors
-    /// The schema itself is not valid.
+    /// The schema itself is not valid, or it asks so many things of the value that nobody could wait for the answer.
     pub fn check(&self, value: &Value) -> Result<Vec<Violation>, InvalidSchema> {
-        let compiled = self.compiled.get_or_init(|| Kept::new(&self.source));
+        let compiled = self.compiled();
+        if (*compiled.validator).is_ok() && !work::is_bounded(&self.source, value) {
+            return Err(InvalidSchema { reason: TOO_MUCH.to_owned() });
+        }
         if compiled.has_beyond || exact::has_beyond(value) {
             return self.check_exactly(value);
         }

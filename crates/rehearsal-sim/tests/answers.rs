@@ -358,3 +358,39 @@ fn a_cue_whose_request_cannot_be_read_takes_no_answer() {
     let problems = check_answer(PersonPart::Model, &json!({}), &json!({"text": "hi"})).unwrap_err();
     assert!(problems[0].starts_with("the request of the cue cannot be read"), "{problems:?}");
 }
+
+#[test]
+fn a_schema_that_cannot_be_used_in_part_holds_in_all_the_rest() {
+    for (odd, place) in [
+        (json!({"pattern": "("}), "$.properties.odd.pattern"),
+        (json!({"$ref": "#/$defs/none"}), r#"$.properties.odd["$ref"]"#),
+        (json!({"$ref": "https://example.com/schema.json"}), r#"$.properties.odd["$ref"]"#),
+        (json!({"type": "wishful"}), "$.properties.odd.type"),
+    ] {
+        let parameters = json!({"type": "object", "properties": {"odd": odd, "id": {"type": "integer"}}, "required": ["id"]});
+        let setup = ModelSetup { tools: vec![tool("find", parameters)], ..ModelSetup::default() };
+        let call =
+            |args: Value| check_model_answer(&setup, &json!({"calls": [{"tool": "find", "args": args}]}));
+        assert!(call(json!({"id": 1, "odd": "x"})).is_ok());
+        let refused = call(json!({"odd": "x"})).unwrap_err();
+        assert!(refused[0].contains(r#""id" is a required property"#), "{refused:?}");
+        let request = ModelRequest { setup: Arc::new(setup.clone()), contents: Vec::new() };
+        let said = &model_prompt(&request)["unchecked"][0];
+        assert_eq!((&said["tool"], &said["place"]), (&json!("find"), &json!(place)));
+    }
+}
+
+#[test]
+fn a_schema_that_nobody_can_wait_for_is_refused() {
+    let mut definitions = serde_json::Map::from_iter([("a0".to_owned(), json!({"type": "string"}))]);
+    for level in 1..=30 {
+        let before = json!({"$ref": format!("#/$defs/a{}", level - 1)});
+        definitions.insert(format!("a{level}"), json!({"anyOf": [before, before]}));
+    }
+    let parameters =
+        json!({"type": "object", "$defs": definitions, "properties": {"x": {"$ref": "#/$defs/a30"}}});
+    let setup = ModelSetup { tools: vec![tool("deep", parameters)], ..ModelSetup::default() };
+    let answer = json!({"calls": [{"tool": "deep", "args": {"x": 1}}]});
+    let refused = check_model_answer(&setup, &answer).unwrap_err();
+    assert!(refused[0].contains("multiply so often"), "{refused:?}");
+}

@@ -306,17 +306,13 @@ fn check_call(setup: &ModelSetup, tool: &str, args: &Value, at: &str) -> Checked
         return Err(vec![format!("`{at}`: there is no tool `{tool}`; the tools are: {known}")]);
     };
     let what = format!("`{at}`: the arguments break the schema of `{tool}`");
-    // Whoever answers cannot mend a declaration that cannot be used; what of it can be used still holds.
-    let (found, unchecked) = Schema::new(declared.parameters.clone()).check_usable(args);
-    if found.is_empty() {
-        return Ok(());
+    // Whoever answers cannot mend a declaration of which a part cannot be used; all the rest of it holds.
+    let (schema, _) = Schema::new(declared.parameters.clone()).usable();
+    match schema.check(args) {
+        Ok(found) if found.is_empty() => Ok(()),
+        Ok(found) => Err(found.iter().map(|violation| format!("{what}: {violation}")).collect()),
+        Err(error) => Err(vec![format!("`{at}`: the schema of `{tool}` cannot be used: {error}")]),
     }
-    let mut told: Vec<String> = found.iter().map(|violation| format!("{what}: {violation}")).collect();
-    if !unchecked.is_empty() {
-        let places = unchecked.join(", ");
-        told.push(format!("`{at}`: the schema of `{tool}` cannot be used as a whole; not checked: {places}"));
-    }
-    Err(told)
 }
 
 fn check_candidates(setup: &ModelSetup, candidates: &Value) -> Checked<ModelResponse> {

@@ -1,10 +1,13 @@
 //! What people are shown.
 
-use rehearsal_core::{Ledger, ModelRequest, ToolDeclaration};
+use std::sync::Arc;
+
+use rehearsal_core::{Ledger, ModelRequest, Schema, ToolDeclaration};
 use serde_json::{Map, Value, json};
 
 /// What the model is asked: `{request: {model, system, contents, tools, output_schema}}`, without what the request
-/// does not have. The value of `request` can be read as a [`ModelSetup`](rehearsal_core::ModelSetup).
+/// does not have, and `unchecked` where a tool's schema cannot be used in part. The value of `request` can be read as a
+/// [`ModelSetup`](rehearsal_core::ModelSetup).
 pub fn model_prompt(request: &ModelRequest) -> Value {
     let setup = &request.setup;
     let mut shown = Map::new();
@@ -20,7 +23,23 @@ pub fn model_prompt(request: &ModelRequest) -> Value {
     if let Some(schema) = &setup.output_schema {
         shown.insert("output_schema".to_owned(), (**schema).clone());
     }
-    json!({"request": shown})
+    let unchecked = unchecked(&setup.tools);
+    if unchecked.is_empty() {
+        return json!({"request": shown});
+    }
+    json!({"request": shown, "unchecked": unchecked})
+}
+
+/// The parts of tools' schemas that calls are not held to, because nobody can use them: `{tool, place, reason}`.
+fn unchecked(tools: &[Arc<ToolDeclaration>]) -> Vec<Value> {
+    let of = |tool: &Arc<ToolDeclaration>| {
+        let (_, left_out) = Schema::new(tool.parameters.clone()).usable();
+        let name = tool.name.clone();
+        left_out
+            .into_iter()
+            .map(move |part| json!({"tool": name, "place": part.place, "reason": part.reason}))
+    };
+    tools.iter().flat_map(of).collect()
 }
 
 /// What a tool is asked: `{tool, args, description?, output_schema?}`.
