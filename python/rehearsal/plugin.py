@@ -25,6 +25,7 @@ from rehearsal.client import Client
 from rehearsal.compat import TELLS_RUN_ERRORS, first_answer, invocation_of, isolation_scope_of, watch_run
 from rehearsal.errors import Cancelled, RehearsalError, ServerRefused, SessionEnded, SetupError
 from rehearsal.link import Call, Link, Path, Run, Turn, describe_error, new_turn
+from rehearsal.mcp import is_of_mcp, mcp_error
 from rehearsal.outbox import Observation
 from rehearsal.request import describe_content, describe_request, read_response
 from rehearsal.values import json_bytes, jsonable, new_id
@@ -289,12 +290,13 @@ class RehearsalPlugin(BasePlugin):
     ) -> dict[str, Any] | None:
         """Stops the clock of a call."""
         link, call = self._ended_call(tool, tool_context)
+        call.error = call.error or mcp_error(tool, result)
         if call.open:
-            call.returned = _normalised(result)
+            call.returned = None if is_of_mcp(call.error) else _normalised(result)
         elif call.invocation not in link.runs:
             # The run failed without waiting for this call, and what it gives now is not in ADK's record.
-            call.error = None
-            link.tell_result(call, _normalised(result), late=True)
+            call.error = mcp_error(tool, result)
+            link.tell_result(call, None if call.error else _normalised(result), late=True)
         return None
 
     async def on_tool_error_callback(
@@ -567,7 +569,9 @@ class RehearsalPlugin(BasePlugin):
             own = whole if len(responses) == 1 else _lasting(getattr(call.actions, "state_delta", None))
             told.update(own)
             call.ended = call.ended or time.monotonic()
-            observation = link.tell_result(call, json_bytes(response.response or {}), state_delta=jsonable(own))
+            # The error is all there is to an MCP result that is one; an output would count as a recovery from it.
+            output = None if is_of_mcp(call.error) else json_bytes(response.response or {})
+            observation = link.tell_result(call, output, state_delta=jsonable(own))
             results.append((response, observation))
         # ADK merges what parallel calls wrote; where that differs from the last one's word, the merged counts.
         merged = {key: value for key, value in whole.items() if key not in told or told[key] != value}

@@ -334,7 +334,7 @@ class _Hosting:
         if kind == "cancel":
             return self._cancel(session, str(work["call_id"]))
         if kind == "export":
-            return await self._export(session, work.get("agent"))
+            return await self._export(session, work.get("agent"), work)
         raise RehearsalError(f"this host does not know the work {kind!r}; a newer version of it may")
 
     def _cancel(self, session: str, call_id: str) -> dict[str, Any]:
@@ -352,7 +352,7 @@ class _Hosting:
         if agent is not None:
             agent.plugin.tell_late(key, work)
 
-    async def _export(self, session: str, agent: Any) -> dict[str, Any]:
+    async def _export(self, session: str, agent: Any, how: dict[str, Any]) -> dict[str, Any]:
         """Writes a session into its agent's EvalSet file; the file is the host's own, never a request's."""
         played = self._sessions.get(session)
         name = played.name if played is not None else str(agent) if agent is not None else await self._agent(session)
@@ -362,10 +362,11 @@ class _Hosting:
         environment = {**os.environ}
         if self._client.token is not None:
             environment[TOKEN_VARIABLE] = self._client.token
+        flags = [f"--{word}" for word in ("again", "runnable") if how.get(word) is True]
         process = await asyncio.create_subprocess_exec(
             str(find_binary()), "export", session, "--evalset", str(path), "--server", self._client.url,
-            "--app-name", self._app_names[name], "--format", "json", env=environment, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            "--app-name", self._app_names[name], "--format", "json", *flags, env=environment,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         stdout, stderr = await process.communicate()
         if process.returncode != 0:

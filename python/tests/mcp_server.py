@@ -28,6 +28,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     if method == "tools/list":
         return {"tools": [TOOL]}
     if method == "tools/call":
+        if params["arguments"]["number"] < 0:
+            return {"content": [{"type": "text", "text": "no negative numbers"}], "isError": True}
         doubled = str(params["arguments"]["number"] * 2)
         return {"content": [{"type": "text", "text": doubled}], "isError": False}
     return None

@@ -67,7 +67,8 @@ def test_the_trace_is_what_happened(server: Server, person: Person, tmp_path: Pa
     session = record(server, person)
     evalset = tmp_path / "golden.evalset.json"
     first = export(server, session, evalset)
-    second = export(server, session, evalset, "--no-colons")
+    assert export(server, session, evalset)["repeated"] is True
+    second = export(server, session, evalset, "--no-colons", "--again")
     loaded = strictly_loaded(evalset)
     assert [case.eval_id for case in loaded.eval_cases] == [first["eval_id"], second["eval_id"]]
     case = json.loads(evalset.read_text())["eval_cases"][0]

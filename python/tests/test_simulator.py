@@ -349,10 +349,15 @@ def test_an_mcp_server(server: Server, person: Person) -> None:
             tool = cue["request"]["tools"][0]
             assert tool["description"].strip() == "Doubles a number."
             assert tool["parameters"]["properties"]["number"]["type"] == "integer"
-            await person.answer(session, text="42")
+            cue = await person.answer(session, calls=[call("double", number=-1)])
+            cue = await person.answer(session, text="42")
+            assert "no negative numbers" in json.dumps(cue["request"]["contents"][-1])
             assert await final(person, session) == ["42"]
-            output = bodies(await person.events(session), "tool_result")[0]["outcome"]["output"]
-            assert output["content"][0]["text"] == "42"
+            first, second = (result["outcome"] for result in bodies(await person.events(session), "tool_result"))
+            assert first["output"]["content"][0]["text"] == "42"
+            # What a server calls an error is one on the ledger; the model sees it as ADK gives it.
+            assert second["error"]["type"] == "McpToolError"
+            assert second["error"]["message"] == "no negative numbers"
 
     asyncio.run(main())
 

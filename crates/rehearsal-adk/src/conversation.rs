@@ -28,6 +28,8 @@ pub(crate) enum What<'a> {
     Called { id: Option<CallId>, tool: &'a str, args: &'a Map<String, Value> },
     /// A tool call was answered.
     Answered { id: Option<CallId>, tool: Cow<'a, str>, outcome: Cow<'a, ToolOutcome> },
+    /// The run ended without an answer.
+    Failed { kind: &'a str, message: &'a str },
     /// The agent's answer to what the user said last.
     Concluded(Value),
 }
@@ -69,6 +71,11 @@ pub(crate) fn steps(ledger: &Ledger) -> Vec<Step<'_>> {
                         What::Answered { id: Some(id), tool: Cow::Owned(tool), outcome: Cow::Owned(outcome) };
                     steps.push(Step { event, within: made, what });
                 }
+            }
+            EventBody::Note { name, data } if &**name == RUN_FAILED => {
+                let text = |field: &str| data["error"][field].as_str();
+                let (kind, message) = (text("type").unwrap_or("Error"), text("message").unwrap_or_default());
+                steps.push(Step { event, within: None, what: What::Failed { kind, message } });
             }
             EventBody::ModelResponse(response)
                 if response.content.calls().next().is_some()

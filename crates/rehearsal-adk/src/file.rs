@@ -6,9 +6,9 @@ mod splice;
 use std::path::{Path, PathBuf};
 
 use rehearsal_core::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use crate::eval_set::{EvalCase, EvalSet, pretty};
+use crate::eval_set::{EvalCase, EvalSet};
 use crate::import::{ImportError, Outline, items};
 use crate::name::{eval_set_id, sanitised, unique};
 use crate::trace::{GoldenTrace, seconds};
@@ -44,6 +44,8 @@ pub struct Written {
     pub cases: usize,
     /// Whether the file is new.
     pub is_new: bool,
+    /// Whether it was there before, so that nothing was written.
+    pub repeated: bool,
     /// What its user may want to know.
     pub hints: Vec<String>,
 }
@@ -67,9 +69,9 @@ pub enum AppendError {
         source: std::io::Error,
     },
     /// The lock cannot be taken.
-    #[error("cannot lock `{}`, which keeps two exports from writing at once", path.display())]
+    #[error("cannot lock the folder `{}`, which keeps two exports from writing at once", path.display())]
     Lock {
-        /// The lock's file.
+        /// The folder.
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
@@ -126,9 +128,7 @@ pub enum AppendError {
 ///
 /// What is in the file stays byte for byte: the case is put in before the end of `eval_cases`. The file is replaced as a
 /// whole or not at all, keeps its permissions, and stays where a link to it leads. Exports at the same time, also of
-/// several processes, wait for each other at `FILE.lock`, which is locked (`flock`) and never removed.
-///
-/// Where the case came from goes into a file beside it, see [`sidecar_path`].
+/// several processes, wait for each other: the folder is locked (`flock`) meanwhile. Nothing else stays beside the file.
 ///
 /// # Errors
 /// The file cannot be read or written, or is no `EvalSet`. It is as it was then.
@@ -137,33 +137,72 @@ pub fn append_to_file(
     defaults: &EvalSetDefaults,
     trace: &GoldenTrace,
 ) -> Result<Written, AppendError> {
+    put(path, defaults, trace, Repeats::Written)
+}
+
+/// The same, unless the file has this session's trace already: then nothing is written, and
+/// [`repeated`](Written::repeated) says so.
+///
+/// # Errors
+/// As [`append_to_file`].
+pub fn append_once_to_file(
+    path: &Path,
+    defaults: &EvalSetDefaults,
+    trace: &GoldenTrace,
+) -> Result<Written, AppendError> {
+    put(path, defaults, trace, Repeats::Recognised)
+}
+
+/// What becomes of a trace that is in the file already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeats {
+    Written,
+    Recognised,
+}
+
+fn put(
+    path: &Path,
+    defaults: &EvalSetDefaults,
+    trace: &GoldenTrace,
+    repeats: Repeats,
+) -> Result<Written, AppendError> {
     let target = disk::resolve(path)?;
     let _lock = disk::lock(&target)?;
     let existing = disk::read(&target)?;
+    let is_new = existing.is_none();
+    if repeats == Repeats::Recognised
+        && let Some((eval_id, cases)) = existing.as_deref().and_then(|text| find(text, &trace.case))
+    {
+        let hints = hints(path, &eval_id);
+        return Ok(Written { path: path.to_owned(), eval_id, cases, is_new, repeated: true, hints });
+    }
     let (text, case, cases) = match &existing {
         None => create(defaults, &trace.case),
         Some(existing) => extend(&target, existing, &trace.case)?,
     };
     disk::replace(&target, &text).map_err(|source| AppendError::Write { path: target.clone(), source })?;
     let mut hints = hints(path, &case.eval_id);
+    let numbers = || trace.left_out.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     match trace.left_out.len() {
         0 => {}
-        1 => hints.push("1 message whose run failed is left out".to_owned()),
-        count => hints.push(format!("{count} messages whose runs failed are left out")),
+        1 => hints.push(format!("1 message whose run failed is left out: event {}", numbers())),
+        count => hints.push(format!("{count} messages whose runs failed are left out: events {}", numbers())),
     }
-    if let Err(why) = note_origin(&target, &case.eval_id, trace, defaults.now) {
-        let sidecar = sidecar_path(&target);
-        hints.push(format!("where the case came from could not be kept in `{}`: {why}", sidecar.display()));
-    }
-    Ok(Written { path: path.to_owned(), eval_id: case.eval_id, cases, is_new: existing.is_none(), hints })
+    Ok(Written { path: path.to_owned(), eval_id: case.eval_id, cases, is_new, repeated: false, hints })
 }
 
-/// The file beside an `EvalSet` file that says where its cases came from: `math.evalset.rehearsal.json` beside
-/// `math.evalset.json`. It is an object of `{"session", "exported_at", "version"}` by eval id, with `"left_out"` where
-/// messages were: the numbers of their events.
-pub fn sidecar_path(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{}.rehearsal.json", name.strip_suffix(".json").unwrap_or(&name)))
+/// The id of the case in an `EvalSet` with the same conversation, and how many cases there are. Invocations carry the
+/// id of their session, so two sessions with the same words are two conversations.
+fn find(text: &str, case: &EvalCase) -> Option<(String, usize)> {
+    let sought = case.to_value();
+    let outline = Outline::read(text).ok()?;
+    let all = items(outline.only(CASES)?)?;
+    let id = all.iter().find_map(|item| {
+        let own: Value = rehearsal_core::json::from_str(item).ok()?;
+        let is_same = own.get("conversation") == sought.get("conversation");
+        own.get("eval_id").filter(|_| is_same)?.as_str().map(str::to_owned)
+    })?;
+    Some((id, all.len()))
 }
 
 fn create(defaults: &EvalSetDefaults, case: &EvalCase) -> (String, EvalCase, usize) {
@@ -214,22 +253,4 @@ fn hints(path: &Path, eval_id: &str) -> Vec<String> {
         hints.push(format!("`adk eval` reads a path only up to its first colon: `{}`", path.display()));
     }
     hints
-}
-
-fn note_origin(target: &Path, eval_id: &str, trace: &GoldenTrace, now: Timestamp) -> Result<(), String> {
-    let sidecar = sidecar_path(target);
-    let text = disk::read(&sidecar).map_err(|error| error.to_string())?;
-    let known = text.map_or(Ok(Map::new()), |text| rehearsal_core::json::from_str(&text));
-    let mut origins: Map<String, Value> =
-        known.map_err(|error| format!("it is there and is no JSON object: {error}"))?;
-    let mut origin = json!({
-        "session": trace.session,
-        "exported_at": now,
-        "version": env!("CARGO_PKG_VERSION"),
-    });
-    if !trace.left_out.is_empty() {
-        origin["left_out"] = json!(trace.left_out);
-    }
-    origins.insert(eval_id.to_owned(), origin);
-    disk::replace(&sidecar, &pretty(&Value::Object(origins))).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! A session as a list of five kinds of entries.
+//! A session as a list of six kinds of entries.
 
 use rehearsal_core::{Content, Event, Ledger, Timestamp, ToolOutcome, elapsed};
 use serde::Serialize;
@@ -74,6 +74,17 @@ pub enum HistoryEntry {
         #[serde(skip_serializing_if = "Option::is_none")]
         within: Option<String>,
     },
+    /// The run came to no answer.
+    RunFailed {
+        /// The number of its event.
+        seq: u64,
+        /// The kind of error, such as the name of the exception.
+        error_type: String,
+        /// What went wrong.
+        error_message: String,
+        /// When.
+        timestamp: Timestamp,
+    },
     /// The agent answered what the user said.
     FinalResponse {
         /// The number of its event.
@@ -118,6 +129,12 @@ impl Reader<'_> {
         let within = within.map(str::to_owned);
         match what {
             What::Said(content) => HistoryEntry::UserQuery { seq, content: said(content), timestamp },
+            What::Failed { kind, message } => HistoryEntry::RunFailed {
+                seq,
+                error_type: kind.to_owned(),
+                error_message: message.to_owned(),
+                timestamp,
+            },
             What::Concluded(output) => {
                 HistoryEntry::FinalResponse { seq, content: answer_text(&output), timestamp }
             }

@@ -13,6 +13,7 @@
 //! What is written is the subset that `google-adk` 1.21 and 2.13 both take, in the form in which their own
 //! `LocalEvalSetsManager` writes it. What is read and cannot be honoured is named, never left out silently.
 
+mod caution;
 mod conversation;
 mod criteria;
 mod eval_set;
@@ -26,11 +27,12 @@ mod score;
 mod state;
 mod trace;
 
+pub use caution::{Caution, Obstacle};
 pub use criteria::{Criteria, CriteriaError, Criterion, RESPONSE_MATCH, TOOL_TRAJECTORY};
 pub use eval_set::{
     Conversation, ConversationScenario, EvalCase, EvalSet, IntermediateData, Invocation, SessionInput,
 };
-pub use file::{AppendError, EvalSetDefaults, Written, append_to_file, sidecar_path};
+pub use file::{AppendError, EvalSetDefaults, Written, append_once_to_file, append_to_file};
 pub use golden_tools::{GOLDEN_TOOLS, NOT_IN_TRACE};
 pub use history::{HistoryEntry, history};
 pub use import::{Dialect, ImportError, Imported, MAX_BYTES, Note};

@@ -6,6 +6,7 @@ use rehearsal_core::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::caution::{Caution, Obstacle};
 use crate::conversation::{What, answer_text, is_failure, root_agent, steps};
 use crate::eval_set::{Conversation, EvalCase, IntermediateData, Invocation, SessionInput};
 use crate::name::{eval_id, snake_case};
@@ -40,6 +41,8 @@ pub struct GoldenTrace {
     pub case: EvalCase,
     /// The numbers of the events with messages whose runs failed; they are not in the eval case.
     pub left_out: Vec<u64>,
+    /// Why `adk eval` cannot run it to its end, in order; empty where it can.
+    pub cautions: Vec<Caution>,
 }
 
 /// What a golden trace says that the ledger does not.
@@ -116,8 +119,8 @@ impl GoldenTrace {
         if all.last().is_some_and(|last| last.invocation.final_response.is_none()) {
             return Err(NotExportable::NoFinalResponse);
         }
-        let (mut invocations, mut left_out) = (Vec::new(), Vec::new());
-        for Played { seq, has_failed, mut invocation } in all {
+        let (mut invocations, mut left_out, mut cautions) = (Vec::new(), Vec::new(), Vec::new());
+        for Played { seq, has_failed, mut invocation, obstacles } in all {
             if has_failed && invocation.final_response.is_none() {
                 left_out.push(seq);
                 continue;
@@ -127,6 +130,8 @@ impl GoldenTrace {
             if invocation.user_content.parts.is_empty() {
                 return Err(NotExportable::EmptyUserMessage { seq });
             }
+            let place = invocations.len();
+            cautions.extend(obstacles.into_iter().map(|(seq, obstacle)| Caution { seq, place, obstacle }));
             invocations.push(invocation);
         }
         if invocations.is_empty() {
@@ -145,7 +150,23 @@ impl GoldenTrace {
             creation_timestamp: seconds(first.at),
             final_session_state: Map::new(),
         };
-        Ok(Self { session: ledger.session().clone(), agent, case, left_out })
+        Ok(Self { session: ledger.session().clone(), agent, case, left_out, cautions })
+    }
+
+    /// How many messages, from the first on, `adk eval` can run.
+    pub fn runnable(&self) -> usize {
+        let all = self.case.invocations().map_or(0, <[_]>::len);
+        self.cautions.first().map_or(all, |first| first.place)
+    }
+
+    /// The trace up to the first message that `adk eval` cannot run; nothing where that is the first.
+    pub fn into_runnable(mut self) -> Option<Self> {
+        let runnable = self.runnable();
+        if let Conversation::Static(invocations) = &mut self.case.conversation {
+            invocations.truncate(runnable);
+        }
+        self.cautions.clear();
+        (runnable > 0).then_some(self)
     }
 }
 
@@ -156,6 +177,8 @@ struct Played {
     /// Whether its run is said to have failed.
     has_failed: bool,
     invocation: Invocation,
+    /// What `adk eval` cannot do again, with the events that show it.
+    obstacles: Vec<(u64, Obstacle)>,
 }
 
 fn invocation_id(ledger: &Ledger, number: usize) -> String {
@@ -181,14 +204,18 @@ fn played(ledger: &Ledger) -> Vec<Played> {
                 intermediate_data: IntermediateData::default(),
                 creation_timestamp: seconds(step.event.at),
             };
-            all.push(Played { seq: step.event.seq, has_failed: false, invocation });
+            let seq = step.event.seq;
+            let answered = content.responses().map(|response| (seq, Obstacle::answered(&response.name)));
+            let obstacles = answered.collect();
+            all.push(Played { seq, has_failed: false, invocation, obstacles });
             continue;
         }
         // What an agent does before anybody spoke to it belongs to no invocation.
-        let Some(Played { invocation, .. }) = all.last_mut() else { continue };
+        let Some(Played { invocation, obstacles, .. }) = all.last_mut() else { continue };
+        obstacles.extend(Obstacle::of(&step.what).map(|obstacle| (step.event.seq, obstacle)));
         let done = &mut invocation.intermediate_data;
         match step.what {
-            What::Said(_) => {}
+            What::Said(_) | What::Failed { .. } => {}
             What::Called { id, tool, args } => {
                 let extra = Map::new();
                 done.tool_uses.push(FunctionCall { id, name: tool.to_owned(), args: args.clone(), extra });

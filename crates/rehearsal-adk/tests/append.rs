@@ -9,7 +9,6 @@ use std::process::Command;
 use rehearsal_adk::*;
 use rehearsal_core::{Clock, FixedClock, Ledger};
 use rehearsal_testkit::ledger;
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
 fn session() -> Ledger {
@@ -49,18 +48,30 @@ fn a_new_file_is_an_eval_set_of_the_agent() {
     assert!(text.starts_with("{\n  \"eval_set_id\": \"math__agent_evals\",\n  \"name\": \"Math Agent\",\n  \"eval_cases\": [\n    {\n"), "{text}");
     assert!(text.ends_with("\n  ],\n  \"creation_timestamp\": 1767268800.0\n}"), "{text}");
     assert_eq!(EvalSet::read(&text).unwrap().set.to_json(), text);
-    assert_eq!(
-        names(path.parent().unwrap()),
-        ["math__agent.evalset.json", "math__agent.evalset.json.lock", "math__agent.evalset.rehearsal.json"]
-    );
-    let sidecar: Value =
-        rehearsal_core::json::from_str(&fs::read_to_string(sidecar_path(&path)).unwrap()).unwrap();
-    assert_eq!(
-        sidecar,
-        json!({"agent_2026-01-01T12-00-00": {
-            "session": "s-1", "exported_at": "2026-01-01T12:00:00Z", "version": env!("CARGO_PKG_VERSION"),
-        }})
-    );
+    assert_eq!(names(path.parent().unwrap()), ["math__agent.evalset.json"]);
+}
+
+/// Who exports a session twice has it once, and hears so.
+#[test]
+fn a_repeat_is_recognised() {
+    let folder = folder();
+    let path = folder.path().join("a.evalset.json");
+    let defaults = EvalSetDefaults::for_agent("a", &path, FixedClock::default().now());
+    let trace = |colons| {
+        GoldenTrace::from_ledger(&session(), &TraceOptions { colons, ..TraceOptions::default() }).unwrap()
+    };
+    let first = append_once_to_file(&path, &defaults, &trace(false)).unwrap();
+    let before = fs::read_to_string(&path).unwrap();
+    let second = append_once_to_file(&path, &defaults, &trace(true)).unwrap();
+    assert_eq!((first.repeated, second.repeated), (false, true));
+    assert_eq!((second.eval_id, second.cases, second.is_new), (first.eval_id, 1, false));
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    let mut other = trace(false);
+    if let rehearsal_adk::Conversation::Static(invocations) = &mut other.case.conversation {
+        invocations[0].invocation_id = "s-2_inv_0".to_owned();
+    }
+    assert!(!append_once_to_file(&path, &defaults, &other).unwrap().repeated);
+    assert_eq!((ids(&path).len(), names(folder.path())), (2, vec!["a.evalset.json".to_owned()]));
 }
 
 /// `adk eval agent one.evalset.json two.evalset.json` runs no two eval sets of one id.
@@ -89,9 +100,6 @@ fn appending_to_what_was_written_gives_what_adk_would_write() {
     let read = EvalSet::read(&text).unwrap();
     assert_eq!(read.set.eval_cases.len(), 3);
     assert_eq!(read.set.to_json(), text);
-    let sidecar: Value =
-        rehearsal_core::json::from_str(&fs::read_to_string(sidecar_path(&path)).unwrap()).unwrap();
-    assert_eq!(sidecar.as_object().unwrap().len(), 3);
 }
 
 #[test]
@@ -167,7 +175,7 @@ fn files_that_are_no_eval_set_are_refused_and_left_alone() {
         let error = append(&path).unwrap_err();
         assert!(error.to_string().contains(words), "{text}: {error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        assert_eq!(names(folder.path()), ["a.evalset.json", "a.evalset.json.lock"]);
+        assert_eq!(names(folder.path()), ["a.evalset.json"]);
     }
     let folder = folder();
     assert!(matches!(append(folder.path()), Err(AppendError::Read { .. })));
@@ -182,16 +190,6 @@ fn colons_are_hinted_at() {
     let written = append_to_file(&path, &defaults, &trace).unwrap();
     assert_eq!(written.hints.len(), 1, "{:?}", written.hints);
     assert!(written.hints[0].contains("colons"), "{:?}", written.hints);
-}
-
-#[test]
-fn a_sidecar_that_cannot_be_read_is_kept_and_hinted_at() {
-    let folder = folder();
-    let path = folder.path().join("a.evalset.json");
-    fs::write(sidecar_path(&path), "mine").unwrap();
-    let written = append(&path).unwrap();
-    assert!(written.hints[0].contains("a.evalset.rehearsal.json"), "{:?}", written.hints);
-    assert_eq!(fs::read_to_string(sidecar_path(&path)).unwrap(), "mine");
 }
 
 #[cfg(unix)]

@@ -14,16 +14,17 @@ pub(crate) const FOLDER: &str = ".rehearsal";
 /// Where ledgers, cues and runs are kept.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Place {
-    /// Where everything is kept: a `SQLite` file, or `postgres://…` [default: .rehearsal/rehearsal.db]
+    /// Where everything is kept: a `SQLite` file (also as `sqlite:///…`), or `postgres://…` [default:
+    /// .rehearsal/rehearsal.db]
     #[arg(long, value_name = "FILE|URL", env = "REHEARSAL_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
 }
 
 impl Place {
-    /// The store's file or address.
+    /// The store's file or address; a file is its path, however it was written.
     pub(crate) fn text(&self) -> String {
         match &self.store {
-            Some(place) => place.clone(),
+            Some(place) => rehearsal_store::file_of(place).unwrap_or(place).to_owned(),
             None => PathBuf::from(FOLDER).join("rehearsal.db").display().to_string(),
         }
     }
@@ -40,7 +41,7 @@ impl Place {
     /// Opens the store to look at what it has. One that is not there has nothing, and is not made for that.
     pub(crate) async fn open_kept(&self) -> Result<StoreRef, String> {
         let text = self.text();
-        if !rehearsal_store::is_address(&text) && !Path::new(&text).exists() {
+        if rehearsal_store::file_of(&text).is_some_and(|path| !Path::new(path).exists()) {
             return Err(format!(
                 "nothing is kept here yet: there is no `{text}`\n\nhint: `rehearse run PATH` keeps its runs there, \
                  `rehearse serve` its sessions; `--store` names another place"
@@ -52,10 +53,10 @@ impl Place {
     /// What to add to another command so that it uses the same store; nothing for the default. An address may hold a
     /// password, so it is not repeated.
     pub(crate) fn option(&self) -> String {
-        match &self.store {
+        match self.store.as_deref().map(rehearsal_store::file_of) {
             None => String::new(),
-            Some(place) if rehearsal_store::is_address(place) => " --store …".to_owned(),
-            Some(place) => format!(" --store {}", quoted(place)),
+            Some(None) => " --store …".to_owned(),
+            Some(Some(path)) => format!(" --store {}", quoted(path)),
         }
     }
 }

@@ -449,11 +449,22 @@ fn a_completed_session_is_exported() {
         json_of(&folder, &format!("export {id} --evalset deep/g.evalset.json --no-colons --format json"));
     let eval_id = told["eval_id"].as_str().unwrap();
     assert!(eval_id.starts_with("billing_agent_20") && !eval_id.contains(':'), "{eval_id}");
-    assert_eq!(told, json!({"path": "deep/g.evalset.json", "eval_id": eval_id, "cases": 1, "created": true}));
-    let again = json_of(
-        &folder,
-        &format!("export {} --evalset deep/g.evalset.json --no-colons --format json", &id[..8]),
+    assert_eq!(
+        told,
+        json!({
+            "path": "deep/g.evalset.json", "eval_id": eval_id, "cases": 1, "created": true, "repeated": false,
+            "cautions": [],
+        })
     );
+    let export = |more: &str| {
+        format!("export {} --evalset deep/g.evalset.json --no-colons --format json{more}", &id[..8])
+    };
+    let repeated = json_of(&folder, &export(""));
+    assert_eq!(
+        (&repeated["cases"], &repeated["repeated"], &repeated["eval_id"]),
+        (&json!(1), &json!(true), &told["eval_id"])
+    );
+    let again = json_of(&folder, &export(" --again"));
     assert_eq!((&again["cases"], &again["created"]), (&json!(2), &json!(false)));
     assert_ne!(again["eval_id"], told["eval_id"]);
     let set: Value = rehearsal_core::json::from_str(

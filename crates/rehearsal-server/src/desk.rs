@@ -31,6 +31,7 @@ mod view;
 pub use answer::{Answered, NewAnswer};
 pub use cues::{CueView, SessionCues};
 pub use export::Exported;
+pub use failing::Failure;
 pub use hosts::{AgentView, NewAgent, NewHost, WorkView};
 pub use observe::{Observation, Observed, Recorded, ToolFailure};
 pub use query::QueryRequest;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{StoreError, is_address, sqlite};
+use crate::{StoreError, file_of, sqlite};
 
 /// Which runs and sessions are old enough to go. Active sessions and those with open cues stay,
 /// unless what is unfinished goes too.
@@ -25,8 +25,8 @@ pub struct GcPolicy {
 /// # Errors
 /// The store cannot be opened, or others keep it busy for too long. What was removed is gone all the same.
 pub async fn give_back(place: &str) -> Result<u64, StoreError> {
-    if is_address(place) {
-        return Ok(0);
+    match file_of(place) {
+        Some(path) => sqlite::give_back(Path::new(path)).await,
+        None => Ok(0),
     }
-    sqlite::give_back(Path::new(place)).await
 }

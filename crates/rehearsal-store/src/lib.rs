@@ -30,4 +30,4 @@ pub use record::{
     NewSession, NewWork, Page, Payload, RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord,
     SessionSource, SessionStatus, StoredEvent, Work, WorkOutcome, Write,
 };
-pub use store::{Store, StoreRef, is_address, open};
+pub use store::{Store, StoreRef, file_of, open};

@@ -164,7 +164,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn place(&self) -> String;
 }
 
-/// Opens a store: a path of a SQLite file, or an address that begins with `postgres://` or `postgresql://`.
+/// Opens a store: a path of a SQLite file, plain or as [`sqlite://…`](file_of), or an address that begins with
+/// `postgres://` or `postgresql://`.
 ///
 /// A file is made with its folder when it is not there. An address may say `sslmode=disable`, `prefer` or `require`
 /// (`verify-ca` and `verify-full` mean the same), and `sslrootcert=FILE`; certificates are always checked. When it
@@ -176,16 +177,40 @@ pub async fn open(place: &str) -> Result<StoreRef, StoreError> {
     if place.starts_with("postgres://") || place.starts_with("postgresql://") {
         return Ok(Arc::new(Kept(Postgres::open(place).await?)));
     }
-    if place.is_empty() || place == ":memory:" || is_address(place) {
-        return Err(no_place(place));
-    }
-    Ok(Arc::new(Kept(Sqlite::open(Path::new(place), sqlite::Options::default()).await?)))
+    let path = file_of(place).ok_or_else(|| no_place(place))?;
+    Ok(Arc::new(Kept(Sqlite::open(Path::new(path), sqlite::Options::default()).await?)))
+}
+
+/// The path of a store that is a file: what was written, or what an address with `sqlite://` leads to. Nothing for all
+/// other addresses, and for what is no place at all.
+///
+/// Three slashes begin an absolute path, as in `file:///`, and four do as in `SQLAlchemy`; two begin a relative one. After
+/// three, `./…`, `../…` and a bare name are relative as well: `SQLAlchemy` reads them so, and nobody keeps a store in the
+/// root folder.
+pub fn file_of(place: &str) -> Option<&str> {
+    const SCHEME: &str = "sqlite://";
+    let path = match place.get(..SCHEME.len()) {
+        Some(scheme) if scheme.eq_ignore_ascii_case(SCHEME) => {
+            let path = &place[SCHEME.len()..];
+            match path.strip_prefix('/') {
+                _ if path.contains('?') => return None,
+                Some(below) if below.starts_with("./") || below.starts_with("../") => below,
+                Some(below) if below.starts_with('/') => below,
+                Some(below) if !below.contains('/') => below,
+                _ => path,
+            }
+        }
+        _ if is_address(place) => return None,
+        _ => place,
+    };
+    (!path.is_empty() && path != ":memory:").then_some(path)
 }
 
 /// Whether the place of a store is meant as an address rather than as the path of a file, though it may be misspelt.
-pub fn is_address(place: &str) -> bool {
+fn is_address(place: &str) -> bool {
     let scheme = place.split_once(':').map_or("", |(scheme, _)| scheme);
-    place.contains("://") || ["postgres", "postgresql"].iter().any(|ours| scheme.eq_ignore_ascii_case(ours))
+    let ours = ["postgres", "postgresql", "sqlite"];
+    place.contains("://") || ours.iter().any(|ours| scheme.eq_ignore_ascii_case(ours))
 }
 
 /// Refuses what is neither a path nor an address that is known. An address may hold a password, so only what comes
@@ -196,8 +221,8 @@ fn no_place(place: &str) -> StoreError {
         _ => format!("`{place}`"),
     };
     let why =
-        "a store is the path of a file, or an address that begins with postgres:// (two slashes), such as \
-               postgres://user:password@host/database"
+        "a store is the path of a file, the same as sqlite:///folder/file or sqlite://file, or an address that begins \
+         with postgres:// (two slashes), such as postgres://user:password@host/database"
             .to_owned();
     StoreError::Unavailable { place: shown, why }
 }

@@ -496,7 +496,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happened in a session: user queries, tool calls, tool outputs, tool errors, final responses. */
+        /** What happened in a session: user queries, tool calls, tool outputs, tool errors, failed runs, final responses. */
         get: operations["sessions_history"];
         put?: never;
         post?: never;
@@ -770,6 +770,8 @@ export interface components {
         ExportRequest: {
             /** @description Whether to write it once more when it was written before. Otherwise the earlier export is told again. */
             again?: boolean;
+            /** @description Whether only the messages before the first one that `adk eval` cannot run are written. */
+            runnable?: boolean;
         };
         /** @description A golden trace that was written. */
         Exported: {
@@ -791,10 +793,29 @@ export interface components {
             at?: string | null;
             /** @description Whether it had been written before and was not written again. */
             repeated?: boolean;
+            /** @description Why `adk eval` cannot run it to its end; empty where it can. */
+            cautions?: string[];
+        };
+        /** @description Why the last run of a session came to no answer. */
+        Failure: {
+            /** @description The kind of error, such as the name of the exception. */
+            type: string;
+            /** @description What went wrong. */
+            message: string;
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The number of the event that says so.
+             */
+            seq: number;
         };
         /** @description What happened, as typed entries. */
         History: {
-            /** @description User queries, tool calls, tool outputs, tool errors and final responses, in order. */
+            /** @description User queries, tool calls, tool outputs, tool errors, failed runs and final responses, in order. */
             entries: Record<string, never>[];
         };
         /** @description An agent that a host can run. */
@@ -1031,7 +1052,7 @@ export interface components {
          * @description Where a session stands in its life, as its ledger says.
          * @enum {string}
          */
-        SessionState: "selecting_agent" | "awaiting_query" | "active" | "completed" | "cancelled";
+        SessionState: "selecting_agent" | "awaiting_query" | "active" | "failed" | "completed" | "cancelled";
         /** @description A session. */
         SessionView: {
             /** @description Its id. */
@@ -1051,6 +1072,7 @@ export interface components {
             /** @description `active`, `completed` or `cancelled`. */
             status: string;
             state?: components["schemas"]["SessionState"] | null;
+            last_error?: components["schemas"]["Failure"] | null;
             /** @description The agent, once one is chosen. */
             agent?: string | null;
             /** @description `api`, `adksim`, `run` or `import`. */
@@ -1076,6 +1098,11 @@ export interface components {
              */
             open_cues?: number | null;
             exported?: components["schemas"]["Exported"] | null;
+            /**
+             * @description Why `adk eval` could not run the golden trace of this completed session to its end, before it is exported. Left
+             *     out in lists, and where it could.
+             */
+            cautions?: string[];
             /** @description The tool calls that have no result yet. Always empty in lists. */
             waiting_calls?: components["schemas"]["RunningCall"][];
         };

@@ -1,7 +1,6 @@
 //! Files that are replaced whole, by one process at a time.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -22,16 +21,28 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, AppendError> {
     Err(AppendError::Links { path: path.to_owned() })
 }
 
-/// Waits until nobody else writes the file. The lock is given back when it is dropped.
+/// Waits until nobody else writes into the folder of the file. The lock is given back when it is dropped, or when the
+/// process ends; the folder itself is locked, so that no file stays behind.
 pub(super) fn lock(target: &Path) -> Result<File, AppendError> {
     let folder = folder(target);
     fs::create_dir_all(folder).map_err(|source| AppendError::Folder { path: folder.to_owned(), source })?;
-    let mut name = OsString::from(target);
-    name.push(".lock");
-    let path = PathBuf::from(name);
-    let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let locked = open.and_then(|file| file.lock().map(|()| file));
-    locked.map_err(|source| AppendError::Lock { path, source })
+    let locked = open_folder(folder).and_then(|file| file.lock().map(|()| file));
+    locked.map_err(|source| AppendError::Lock { path: folder.to_owned(), source })
+}
+
+#[cfg(not(windows))]
+fn open_folder(folder: &Path) -> io::Result<File> {
+    File::open(folder)
+}
+
+/// Windows locks no folders. What stands for one there is a file among the temporary ones.
+#[cfg(windows)]
+fn open_folder(folder: &Path) -> io::Result<File> {
+    use std::hash::{Hash as _, Hasher as _};
+    let mut hasher = std::hash::DefaultHasher::new();
+    fs::canonicalize(folder)?.hash(&mut hasher);
+    let name = format!("rehearsal-{:016x}.lock", hasher.finish());
+    File::options().create(true).truncate(false).write(true).open(std::env::temp_dir().join(name))
 }
 
 /// The text of a file that may be written; nothing where there is no file.

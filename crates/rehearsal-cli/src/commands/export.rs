@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use rehearsal_adk::{EvalSetDefaults, GoldenTrace, TraceOptions, Written, append_to_file};
+use rehearsal_adk::{
+    EvalSetDefaults, GoldenTrace, TraceOptions, Written, append_once_to_file, append_to_file,
+};
 use rehearsal_core::{Clock as _, Ledger, SystemClock};
 use rehearsal_server::Desk;
 use rehearsal_store::read_ledger;
@@ -19,7 +21,7 @@ use crate::{exit, output, shelf};
 /// Export a completed session into an ADK `EvalSet` file.
 ///
 /// The session becomes an eval case, a golden trace that `adk eval` runs. The file is made where it is missing; what is
-/// in it stays as it is. Where the case came from is noted in a file beside it, `*.rehearsal.json`.
+/// in it stays as it is. A session that is in the file already is not written a second time.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -29,6 +31,7 @@ Examples:
   rehearse export 9d55a1c2 --evalset golden.evalset.json --server http://127.0.0.1:4200
 
 Exit codes: 0 it was exported; 2 it was not: the session is not completed, or the file cannot be written.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ExportArgs {
     /// The session: its id, or at least 4 characters of its beginning
     #[arg(value_name = "SESSION")]
@@ -39,6 +42,12 @@ pub(crate) struct ExportArgs {
     /// Complete the session first, if its agent has answered: sessions of programs with the plugin stay open
     #[arg(long)]
     complete: bool,
+    /// Write only the messages before the first one that `adk eval` cannot run
+    #[arg(long)]
+    runnable: bool,
+    /// Write it once more where the file has it already
+    #[arg(long)]
+    again: bool,
     /// Write the time in the eval id without colons, so that `adk eval FILE:ID` can select the case
     #[arg(long)]
     no_colons: bool,
@@ -60,14 +69,14 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// For people
     Text,
-    /// A JSON object with `path`, `eval_id`, `cases` and `created`
+    /// A JSON object with `path`, `eval_id`, `cases`, `created`, `repeated` and `cautions`: why `adk eval` cannot run it to its end
     Json,
 }
 
 pub(crate) fn run(args: &ExportArgs) -> ExitCode {
     match export(args) {
-        Ok(written) => {
-            tell(args, &written);
+        Ok((written, cautions)) => {
+            tell(args, &written, &cautions);
             exit::PASSED
         }
         Err(message) => {
@@ -77,17 +86,43 @@ pub(crate) fn run(args: &ExportArgs) -> ExitCode {
     }
 }
 
-fn export(args: &ExportArgs) -> Result<Written, String> {
+fn export(args: &ExportArgs) -> Result<(Written, Vec<String>), String> {
     let ledger = shelf::block_on(ledger(args))?;
     let options =
         TraceOptions { app_name: args.app_name.clone(), colons: !args.no_colons, ..TraceOptions::default() };
     let trace = GoldenTrace::from_ledger(&ledger, &options)
         .map_err(|why| format!("session `{}` cannot be exported: {why}", args.session))?;
+    let trace = warned(args, trace)?;
     let defaults = EvalSetDefaults::for_agent(&trace.agent, &args.evalset, SystemClock.now());
-    append_to_file(&args.evalset, &defaults, &trace).map_err(|error| {
+    let append = if args.again { append_to_file } else { append_once_to_file };
+    let written = append(&args.evalset, &defaults, &trace).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
-    })
+    })?;
+    Ok((written, trace.cautions.iter().map(ToString::to_string).collect()))
+}
+
+/// Says before anything is written what `adk eval` cannot run, and leaves that out where it is asked to.
+fn warned(args: &ExportArgs, trace: GoldenTrace) -> Result<GoldenTrace, String> {
+    let Some(first) = trace.cautions.first() else { return Ok(trace) };
+    let runnable = trace.runnable();
+    if args.runnable {
+        let why = format!(
+            "nothing of session `{}` can be run: {first}\n\nhint: export it without --runnable",
+            args.session
+        );
+        return trace.into_runnable().ok_or(why);
+    }
+    for caution in &trace.cautions {
+        output::message(&format!("warning: {caution}"));
+    }
+    if runnable > 0 {
+        let plural = if runnable == 1 { "" } else { "s" };
+        output::message(&format!(
+            "hint: `--runnable` writes only the first {runnable} message{plural}, which `adk eval` can run"
+        ));
+    }
+    Ok(trace)
 }
 
 async fn ledger(args: &ExportArgs) -> Result<Ledger, String> {
@@ -107,19 +142,29 @@ async fn ledger(args: &ExportArgs) -> Result<Ledger, String> {
     read_ledger(&*store, &session.id).await.map_err(|error| error.to_string())
 }
 
-fn tell(args: &ExportArgs, written: &Written) {
+fn tell(args: &ExportArgs, written: &Written, cautions: &[String]) {
     let path = written.path.display().to_string();
     match args.format {
         Format::Json => {
-            let Written { eval_id, cases, is_new, .. } = written;
-            let told = json!({"path": path, "eval_id": eval_id, "cases": cases, "created": is_new});
+            let Written { eval_id, cases, is_new, repeated, .. } = written;
+            let told = json!({
+                "path": path, "eval_id": eval_id, "cases": cases, "created": is_new, "repeated": repeated,
+                "cautions": cautions,
+            });
             output::data(&told.to_string());
         }
         Format::Text => {
             let plural = if written.cases == 1 { "" } else { "s" };
-            let new = if written.is_new { "new, " } else { "" };
+            let new = match (written.is_new, written.repeated) {
+                (true, _) => "new, ",
+                (_, true) => "it was there already, nothing was written; ",
+                _ => "",
+            };
             output::data(&format!("{}  in {path} ({new}{} case{plural})", written.eval_id, written.cases));
         }
+    }
+    if written.repeated && args.format == Format::Text {
+        output::message("hint: `--again` writes it once more");
     }
     for hint in &written.hints {
         output::message(&format!("hint: {hint}"));

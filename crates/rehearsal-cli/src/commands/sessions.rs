@@ -149,12 +149,23 @@ pub(crate) fn line(session: &SessionRecord) -> String {
         "{}  {}  {:<9}  {:<16}  {:>4} event{plural:<1}  {part}{}",
         short(session.id.as_str()),
         moment(session.created_at),
-        word(session.status),
+        if failure(session).is_some() { "failed" } else { word(session.status) },
         output::one_line(agent),
         session.last_seq,
         output::one_line(description)
     );
-    line.trim_end().to_owned()
+    let line = line.trim_end();
+    match failure(session) {
+        Some(why) => format!("{line}\n          {}", output::one_line(&why)),
+        None => line.to_owned(),
+    }
+}
+
+/// Why the last run of a session failed, while nobody has spoken since.
+fn failure(session: &SessionRecord) -> Option<String> {
+    let failure = session.meta.get("failure").filter(|_| session.status == SessionStatus::Active)?;
+    let text = |field: &str| failure.get(field).and_then(Value::as_str).unwrap_or_default();
+    Some(format!("{}: {}", text("type"), text("message")))
 }
 
 fn word(status: SessionStatus) -> &'static str {
@@ -178,6 +189,7 @@ pub(crate) fn described(session: &SessionRecord) -> Value {
         "part": session.part,
         "run": session.run,
         "last_seq": session.last_seq,
+        "last_error": session.meta.get("failure"),
     })
 }
 
@@ -198,12 +210,15 @@ async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), St
     let agent = session.agent.as_deref().map(|agent| format!("agent {}, ", output::one_line(agent)));
     output::data(&format!(
         "{}, {}{} events, began {}, last written {}",
-        word(session.status),
+        if failure(&session).is_some() { "failed" } else { word(session.status) },
         agent.unwrap_or_default(),
         session.last_seq,
         moment(session.created_at),
         moment(session.updated_at)
     ));
+    if let Some(why) = failure(&session) {
+        output::data(&format!("its last run failed: {}", output::one_line(&why)));
+    }
     if let Some(run) = &session.run {
         output::data(&format!("of run {run}"));
     }

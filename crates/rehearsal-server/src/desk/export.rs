@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rehearsal_adk::{GoldenTrace, TraceOptions};
-use rehearsal_core::{SessionId, Timestamp};
+use rehearsal_core::{Ledger, SessionId, Timestamp};
 use rehearsal_store::{NewWork, Work, WorkOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -40,6 +40,9 @@ pub struct Exported {
     /// Whether it had been written before and was not written again.
     #[serde(default)]
     pub repeated: bool,
+    /// Why `adk eval` cannot run it to its end; empty where it can.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<String>,
 }
 
 impl Exported {
@@ -64,19 +67,34 @@ impl Desk {
         }))
     }
 
+    /// Why `adk eval` cannot run the golden trace of a completed session to its end.
+    pub(super) fn cautions(ledger: &Ledger) -> Vec<String> {
+        let trace = GoldenTrace::from_ledger(ledger, &TraceOptions::default());
+        trace.map(|trace| trace.cautions.iter().map(ToString::to_string).collect()).unwrap_or_default()
+    }
+
     /// Asks the host of a session to write its golden trace into the agent's `EvalSet` file, and waits for it. What was
     /// written before is written `again` only when asked for.
     ///
     /// # Errors
     /// The session cannot be exported, or its host cannot.
-    pub async fn export(&self, session: &SessionId, again: bool) -> Result<Exported, Problem> {
+    pub async fn export(
+        &self,
+        session: &SessionId,
+        again: bool,
+        runnable: bool,
+    ) -> Result<Exported, Problem> {
         let standing = self.standing(session).await?;
-        GoldenTrace::from_ledger(&standing.ledger, &TraceOptions::default())?;
+        let trace = GoldenTrace::from_ledger(&standing.ledger, &TraceOptions::default())?;
+        if let Some(first) = trace.cautions.first().filter(|_| runnable && trace.runnable() == 0) {
+            let detail = format!("nothing of it can be run: {first}; export it as it is");
+            return Err(Problem::conflict("not_runnable", detail));
+        }
         if !again && let Some(before) = self.exported(session).await? {
             return Ok(Exported { repeated: true, ..before });
         }
         let id = fresh();
-        let host = self.ask_for_export(session, &id).await?;
+        let host = self.ask_for_export(session, &id, json!({"again": again, "runnable": runnable})).await?;
         let deadline = tokio::time::sleep(EXPORT_LIMIT);
         tokio::pin!(deadline);
         let mut seat = self.sit(Topic::Work(host));
@@ -102,7 +120,7 @@ impl Desk {
 
     /// Gives the host that plays a session the work of exporting it, or another that runs the same agent when that one is
     /// gone; tells which.
-    async fn ask_for_export(&self, session: &SessionId, id: &str) -> Result<String, Problem> {
+    async fn ask_for_export(&self, session: &SessionId, id: &str, how: Value) -> Result<String, Problem> {
         let record = self.record(session).await?;
         let players = self.players_of(record.agent.as_deref().unwrap_or_default()).await?;
         let ready = || players.iter().filter(|player| player.online);
@@ -121,7 +139,7 @@ impl Desk {
                 return Err(Problem::conflict("host_offline", detail));
             };
             host.clone_from(&found.host);
-            let payload = json!({});
+            let payload = how.clone();
             pen.work(NewWork { id: id.to_owned(), host: host.clone(), kind: EXPORT.to_owned(), payload });
             Ok(())
         })

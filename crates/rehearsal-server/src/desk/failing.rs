@@ -1,12 +1,51 @@
 //! Runs that come to no end: what they left open is closed, so that the session can go on.
 
 use indexmap::IndexSet;
-use rehearsal_core::{CallId, Draft, EventBody, Ledger, ToolError, ToolOutcome, ToolResult, TurnId};
+use rehearsal_core::{
+    CallId, Draft, Event, EventBody, Ledger, Timestamp, ToolError, ToolOutcome, ToolResult, TurnId,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use utoipa::ToSchema;
 
 use super::Pen;
 use super::sessions::ENGINE;
 use crate::Problem;
+
+/// Where a session's meta has the failure of its last run.
+pub(super) const FAILURE: &str = "failure";
+
+/// Why the last run of a session came to no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Failure {
+    /// The kind of error, such as the name of the exception.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What went wrong.
+    pub message: String,
+    /// When.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    /// The number of the event that says so.
+    pub seq: u64,
+}
+
+/// The failure that an event tells, if it tells one.
+pub(super) fn failure_of(event: &Event) -> Option<Failure> {
+    let EventBody::Note { name, data } = &event.body else { return None };
+    if &**name != "run_failed" {
+        return None;
+    }
+    let text = |field: &str| data["error"][field].as_str().map(str::to_owned);
+    let kind = text("type").unwrap_or_else(|| "Error".to_owned());
+    Some(Failure { kind, message: text("message").unwrap_or_default(), at: event.at, seq: event.seq })
+}
+
+/// The failure of the last run, unless the user has spoken since then or the session has come to its end.
+pub(super) fn last_failure(ledger: &Ledger) -> Option<Failure> {
+    let said = |event: &Event| matches!(event.body, EventBody::UserMessage { .. });
+    ledger.events().iter().rev().take_while(|event| !said(event)).find_map(|event| failure_of(event))
+}
 
 /// Writes that the run failed, after the end of every call that it left open.
 pub(super) fn fail_run(pen: &mut Pen, kind: &str, message: &str) -> Result<(), Problem> {

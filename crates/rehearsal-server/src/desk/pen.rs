@@ -9,6 +9,7 @@ use rehearsal_store::{
 };
 
 use super::Standing;
+use super::failing::{FAILURE, failure_of};
 use crate::Problem;
 use crate::ids::fresh;
 
@@ -94,7 +95,26 @@ impl Pen {
     ) -> Result<String, Problem> {
         let draft = self.in_order(draft);
         let event = self.standing.ledger.append(draft)?.clone();
+        self.keep_failure(&event);
         Ok(self.push(event_id, payload, blob, event))
+    }
+
+    /// Keeps with the session that its last run failed, so that lists can say so, until the user speaks again.
+    fn keep_failure(&mut self, event: &Event) {
+        let failure = match &event.body {
+            EventBody::UserMessage { .. } => None,
+            _ => match failure_of(event) {
+                None => return,
+                Some(failure) => serde_json::to_value(failure).ok(),
+            },
+        };
+        let mut meta = self.standing.record.meta.as_object().cloned().unwrap_or_default();
+        match failure {
+            Some(failure) => drop(meta.insert(FAILURE.to_owned(), failure)),
+            None if !meta.contains_key(FAILURE) => return,
+            None => drop(meta.shift_remove(FAILURE)),
+        }
+        self.meta(meta.into());
     }
 
     /// Keeps the event that was appended last with a long output of which the ledger here has only the beginning.

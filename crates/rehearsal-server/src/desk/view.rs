@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::export::Exported;
+use super::failing::{FAILURE, Failure, last_failure};
+use super::sessions::is_running;
 use super::{Desk, Standing};
 use crate::Problem;
 
@@ -23,6 +25,8 @@ pub enum SessionState {
     AwaitingQuery,
     /// It goes on.
     Active,
+    /// Its last run failed: nothing waits for an answer, and the user can speak again.
+    Failed,
     /// It ended with a final response.
     Completed,
     /// It ended without one.
@@ -45,9 +49,12 @@ pub struct SessionView {
     /// `active`, `completed` or `cancelled`.
     #[schema(value_type = String)]
     pub status: SessionStatus,
-    /// Where it stands in its life. Left out in lists.
+    /// Where it stands in its life. In lists only `failed` is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<SessionState>,
+    /// Why its last run failed, until the user speaks again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<Failure>,
     /// The agent, once one is chosen.
     pub agent: Option<String>,
     /// `api`, `adksim`, `run` or `import`.
@@ -75,6 +82,10 @@ pub struct SessionView {
     /// Where its golden trace was last written by its host. Left out in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exported: Option<Exported>,
+    /// Why `adk eval` could not run the golden trace of this completed session to its end, before it is exported. Left
+    /// out in lists, and where it could.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<String>,
     /// The tool calls that have no result yet. Always empty in lists.
     #[serde(default)]
     pub waiting_calls: Vec<RunningCall>,
@@ -102,13 +113,17 @@ pub(crate) fn moment(ms: i64) -> Timestamp {
 
 impl SessionView {
     pub(crate) fn listed(record: SessionRecord) -> Self {
+        let failure = record.meta.get(FAILURE).cloned();
+        let last_error: Option<Failure> = failure.and_then(|failure| serde_json::from_value(failure).ok());
+        let has_failed = last_error.is_some() && record.status == SessionStatus::Active;
         Self {
             id: record.id.to_string(),
             created_at: moment(record.created_at),
             updated_at: moment(record.updated_at),
             description: record.description,
             status: record.status,
-            state: None,
+            state: has_failed.then_some(SessionState::Failed),
+            last_error,
             agent: record.agent,
             source: record.source,
             part: record.part,
@@ -119,6 +134,7 @@ impl SessionView {
             host_online: None,
             open_cues: None,
             exported: None,
+            cautions: Vec::new(),
             waiting_calls: Vec::new(),
         }
     }
@@ -140,6 +156,9 @@ fn state_of(record: &SessionRecord, ledger: &Ledger) -> SessionState {
     match record.status {
         SessionStatus::Completed => SessionState::Completed,
         SessionStatus::Cancelled => SessionState::Cancelled,
+        SessionStatus::Active if last_failure(ledger).is_some() && !is_running(ledger) => {
+            SessionState::Failed
+        }
         SessionStatus::Active if ledger.events().iter().any(began) => SessionState::Active,
         SessionStatus::Active if record.agent.is_some() => SessionState::AwaitingQuery,
         SessionStatus::Active => SessionState::SelectingAgent,
@@ -159,6 +178,9 @@ impl Desk {
     pub(super) async fn view(&self, standing: Standing) -> Result<SessionView, Problem> {
         let Standing { record, ledger, .. } = standing;
         let state = state_of(&record, &ledger);
+        let last_error = last_failure(&ledger);
+        let is_completed = record.status == SessionStatus::Completed;
+        let cautions = if is_completed { Self::cautions(&ledger) } else { Vec::new() };
         let open = |call: &rehearsal_core::CallView<'_>| call.answer.is_none();
         let waiting_calls = if record.status == SessionStatus::Active {
             let calls = ledger.calls().filter(open).map(|call| RunningCall {
@@ -179,10 +201,12 @@ impl Desk {
         };
         Ok(SessionView {
             state: Some(state),
+            last_error,
             host_online,
             head,
             open_cues: Some(cues.len() as u64),
             exported: self.exported(&record.id).await?,
+            cautions,
             waiting_calls,
             ..SessionView::listed(record)
         })

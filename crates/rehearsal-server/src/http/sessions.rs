@@ -225,12 +225,12 @@ pub(super) async fn import(
 /// What happened, as typed entries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct History {
-    /// User queries, tool calls, tool outputs, tool errors and final responses, in order.
+    /// User queries, tool calls, tool outputs, tool errors, failed runs and final responses, in order.
     #[schema(value_type = Vec<Object>)]
     entries: Vec<Value>,
 }
 
-/// What happened in a session: user queries, tool calls, tool outputs, tool errors, final responses.
+/// What happened in a session: user queries, tool calls, tool outputs, tool errors, failed runs, final responses.
 #[utoipa::path(get, path = "/v1/sessions/{id}/history", tag = "sessions", params(("id" = String, Path, format = Uuid)),
     responses((status = 200, description = "The history.", body = History)))]
 pub(super) async fn history(
@@ -270,6 +270,9 @@ pub(super) struct ExportRequest {
     /// Whether to write it once more when it was written before. Otherwise the earlier export is told again.
     #[serde(default)]
     again: bool,
+    /// Whether only the messages before the first one that `adk eval` cannot run are written.
+    #[serde(default)]
+    runnable: bool,
 }
 
 /// Asks the host that plays a completed session to write its golden trace into the agent's `EvalSet` file.
@@ -281,5 +284,5 @@ pub(super) async fn export(
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<ExportRequest>,
 ) -> Result<Json<Exported>, Problem> {
-    Ok(Json(app.desk.export(&ids::session(&id)?, request.again).await?))
+    Ok(Json(app.desk.export(&ids::session(&id)?, request.again, request.runnable).await?))
 }

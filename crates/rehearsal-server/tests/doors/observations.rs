@@ -272,6 +272,35 @@ async fn a_run_that_failed_makes_room_for_another_message() {
     stage.post(&query, json!({"text": "again"})).await.is(200);
 }
 
+/// Nobody is left looking at a session that is `active` with nothing to answer.
+#[tokio::test]
+async fn a_run_that_failed_is_told_where_people_look() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let query = format!("/v1/sessions/{session}/query");
+    stage.post(&query, json!({"text": "go"})).await.is(200);
+    let failed = seen("run_failed", json!({"error": {"type": "KeyError", "message": "'x'"}}));
+    stage.observe(&session, json!([failed])).await.is(200);
+    let told = |view: &Value| {
+        (view["state"].clone(), view["last_error"]["type"].clone(), view["last_error"]["message"].clone())
+    };
+    let expected = (json!("failed"), json!("KeyError"), json!("'x'"));
+    let shown = stage.get(&format!("/v1/sessions/{session}")).await.is(200);
+    assert_eq!(told(&shown), expected);
+    let listed = stage.get("/v1/sessions").await.is(200);
+    assert_eq!(told(&listed["sessions"][0]), expected);
+    let history = stage.get(&format!("/v1/sessions/{session}/history")).await.is(200);
+    let last = history["entries"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((&last["type"], &last["error_type"]), (&json!("run_failed"), &json!("KeyError")));
+    assert_eq!(last["seq"], shown["last_error"]["seq"]);
+
+    stage.post(&query, json!({"text": "again"})).await.is(200);
+    let shown = stage.get(&format!("/v1/sessions/{session}")).await.is(200);
+    assert_eq!((&shown["state"], &shown["last_error"]), (&json!("active"), &Value::Null));
+    let listed = stage.get("/v1/sessions").await.is(200);
+    assert_eq!(listed["sessions"][0]["last_error"], Value::Null);
+}
+
 #[tokio::test]
 async fn what_happens_inside_an_agent_used_as_a_tool_is_not_the_conversation() {
     let stage = Stage::open().await;

@@ -107,6 +107,40 @@ async fn a_database_of_a_newer_version_is_refused() {
     assert!(why.contains("version 99") && why.contains("update the program"), "{why}");
 }
 
+/// What `SQLAlchemy`, sqlx and others write for a file is that file.
+#[tokio::test]
+async fn a_file_may_be_written_as_an_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("s.db").display().to_string();
+    drop(open(&plain).await.unwrap());
+    for address in [format!("sqlite://{plain}"), format!("sqlite:///{plain}"), format!("SQLite://{plain}")] {
+        assert!(open(&address).await.unwrap().place().ends_with("/s.db"), "{address}");
+        assert_eq!(rehearsal_store::give_back(&address).await.unwrap(), 0, "{address}");
+    }
+    let files = [
+        ("s.db", "s.db"),
+        ("sqlite://a/s.db", "a/s.db"),
+        ("sqlite:///s.db", "s.db"),
+        ("sqlite:///./a/s.db", "./a/s.db"),
+        ("sqlite:///../s.db", "../s.db"),
+        ("sqlite:///a/s.db", "/a/s.db"),
+        ("sqlite:////a/s.db", "/a/s.db"),
+    ];
+    for (place, path) in files {
+        assert_eq!(rehearsal_store::file_of(place), Some(path), "{place}");
+    }
+    for none in [
+        "sqlite://",
+        "sqlite:///",
+        "sqlite:s.db",
+        "sqlite:/s.db",
+        "sqlite://:memory:",
+        "sqlite://s.db?mode=ro",
+    ] {
+        assert!(refused(none).await.contains("sqlite:///folder/file"), "{none}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_store_is_refused() {
     let folder = tempfile::tempdir().unwrap();
