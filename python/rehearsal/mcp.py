@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
@@ -14,11 +14,12 @@ def mcp_error(tool: BaseTool, result: Any) -> dict[str, Any] | None:
     """The error that an MCP server, or ADK's way to it, gave as a result; None where it gave something else."""
     if not isinstance(result, dict) or not _is_mcp(tool):
         return None
-    if result.get("isError", result.get("is_error")) is True:
-        return {"type": "McpToolError", "message": _text(result) or "the MCP tool failed and did not say why"}
+    given = cast("dict[str, Any]", result)
+    if given.get("isError", given.get("is_error")) is True:
+        return {"type": "McpToolError", "message": _text(given) or "the MCP tool failed and did not say why"}
     # A server that cannot be reached: ADK gives the model its words alone.
-    if set(result) == {"error"} and isinstance(result["error"], str):
-        return {"type": "McpError", "message": result["error"]}
+    if set(given) == {"error"} and isinstance(given["error"], str):
+        return {"type": "McpError", "message": given["error"]}
     return None
 
 
@@ -33,5 +34,7 @@ def _is_mcp(tool: BaseTool) -> bool:
 
 def _text(result: dict[str, Any]) -> str:
     parts = result.get("content")
-    texts = [part.get("text") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    return "\n".join(text for text in texts if isinstance(text, str))
+    if not isinstance(parts, list):
+        return ""
+    objects = [cast("dict[str, Any]", part) for part in cast("list[Any]", parts) if isinstance(part, dict)]
+    return "\n".join(part["text"] for part in objects if isinstance(part.get("text"), str))
