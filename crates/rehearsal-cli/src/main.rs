@@ -28,6 +28,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The hidden command that evaluates JavaScript in a process of its own.
 const JS_WORKER: &str = "__js-worker";
 
+/// The hidden command that runs another one and ends all that came of it.
+const SUPERVISOR: &str = "__supervise";
+
 /// Rehearse AI agents before they meet the world.
 #[derive(Debug, Parser)]
 #[command(name = "rehearse", version, propagate_version = true, disable_help_subcommand = true)]
@@ -61,6 +64,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Its words are another program's, and it starts before every one of those.
+    #[cfg(target_os = "linux")]
+    if std::env::args_os().nth(1).is_some_and(|word| word == SUPERVISOR) {
+        return match rehearsal_scenario::environment::supervise_main(std::env::args_os().skip(2)) {
+            Ok(()) => exit::PASSED,
+            Err(_) => exit::not_passed(),
+        };
+    }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),

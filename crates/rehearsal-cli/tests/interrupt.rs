@@ -161,6 +161,34 @@ fn a_request_to_end_is_like_ctrl_c() {
 }
 
 #[test]
+fn a_terminal_that_goes_away_is_like_ctrl_c() {
+    interrupted(
+        WAITS,
+        "HUP",
+        &expect![[r#"
+            exit 130
+            --- stdout
+            passed   Greets  TIME
+            STOPPED  Waits  TIME
+                     2.scenario.yaml
+                     step 1: did not come to its end
+                     stopped: it was interrupted
+                     again: rehearse run 2.scenario.yaml --case-seed SEED
+
+            3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
+            --- stderr
+            start    Greets
+            passed   Greets  TIME  1 turn
+            start    Waits
+            interrupted: ending what runs; once more ends at once
+            STOPPED  Waits  TIME
+            results and ledgers: out
+            kept: rehearse runs RUN
+        "#]],
+    );
+}
+
+#[test]
 fn nothing_is_waited_for_once_the_scenarios_are_over() {
     // Nobody reads more than the beginning of what is printed, so the command would wait for ever.
     let long = GREETS.replace("[hello]", &format!("[\"hello {}\"]", "x".repeat(1_000_000)));
@@ -192,4 +220,45 @@ fn who_asks_twice_is_not_kept_waiting() {
     signal("INT", &child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(told.split_whitespace().all(|process| (0..1000).any(|_| !runs(process))));
+}
+
+/// Code that leaves a process behind in a session of its own, which says so when it outlives the run.
+#[cfg(target_os = "linux")]
+const LEAVES: &str = "name: Leaves\ndescription: A process in a session of its own\nenvironment: {type: local, variables: [TELL]}\nrun:\n  - lang: sh\n    code: |\n      setsid sh -c 'exec 9> \"$TELL\"; echo here >&9; setsid sh -c \"sleep 30; echo survived >&9\" & sleep 30; echo survived >&9' > /dev/null 2>&1 &\n      sleep 600\n    evaluations: [{type: string_contains, value: done}]\njudgment: {strategy: all_pass}\n";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_left_its_session_ends_with_the_run_however_that_ends() {
+    let agent = LEAVES
+        .replace("run:\n  - lang: sh\n    code:", "agent:\n  command:")
+        .replace("    evaluations", "run:\n  - input: hi\n    evaluations");
+    for (scenario, how) in [
+        (LEAVES, "INT"),
+        (LEAVES, "HUP"),
+        (LEAVES, "KILL"),
+        (&agent, "TERM"),
+        (&agent, "KILL"),
+        (LEAVES, "time"),
+        (&agent, "time"),
+    ] {
+        let folder = Folder::new(&[("a.scenario.yaml", scenario)]);
+        let tell = folder.path().join("tell");
+        assert!(Command::new("mkfifo").arg(&tell).status().unwrap().success());
+        let timeout = if how == "time" { " --timeout 1s" } else { "" };
+        let mut command = folder.command(&format!("run . --quiet{timeout}"));
+        command.env("TELL", &tell).env("TMPDIR", folder.path());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut told = BufReader::new(fs::File::open(&tell).unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        assert_eq!(line, "here\n");
+        if how != "time" {
+            signal(how, &child);
+        }
+        // The pipe ends when nobody is left who could write to it.
+        let mut rest = String::new();
+        told.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "after {how}");
+        child.wait().unwrap();
+    }
 }

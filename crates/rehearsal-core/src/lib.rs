@@ -19,7 +19,7 @@ mod transcript;
 mod words;
 
 pub use chance::Chance;
-pub use clock::{Clock, FixedClock, SystemClock, elapsed};
+pub use clock::{Clock, FixedClock, SteadyClock, SystemClock, elapsed};
 pub use content::{
     Blob, Content, FileData, FunctionCall, FunctionResponse, Part, PartData, Role, into_object,
 };

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 
 use crate::environment::{LocalEnvironment, LocalOptions};
 use crate::file::{not_runnable, unknown_tool, unreachable_mocks};
-use crate::js::Workers;
+use crate::js::{WorkerCommand, Workers};
 use crate::play::mocks::Mocks;
 use crate::play::tools::{self, AgentProcess, Workplace};
 use crate::play::{Stage, simulator};
@@ -56,6 +56,8 @@ pub struct Backstage {
     pub live: bool,
     /// Whether the folders of runs are kept.
     pub keep: bool,
+    /// How to start a process that supervises a command; see [`LocalOptions::supervisor`].
+    pub supervisor: Option<WorkerCommand>,
     /// How long a run may take.
     pub timeout: Option<Duration>,
 }
@@ -417,6 +419,7 @@ impl Compiled {
                 variables: self.variables.clone(),
                 search_path: (self.backstage.variables)("PATH").map(Into::into),
                 clock: options.clock.clone(),
+                supervisor: self.backstage.supervisor.clone(),
                 ..LocalOptions::default()
             };
             let folder = LocalEnvironment::new(local).map_err(|error| crate::play::told(&error))?;

@@ -23,6 +23,9 @@ mod files;
 mod local;
 mod paths;
 mod process;
+#[cfg(target_os = "linux")]
+mod supervise;
+mod tree;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,6 +39,8 @@ pub use files::{File, Files};
 pub use local::{Limits, LocalEnvironment, LocalOptions};
 pub use paths::{PathProblem, check_path, check_paths};
 pub use process::{Background, Exit, Lines, Process};
+#[cfg(target_os = "linux")]
+pub use supervise::supervise_main;
 
 /// A folder in which commands run.
 #[async_trait]

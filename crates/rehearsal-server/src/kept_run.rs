@@ -117,16 +117,16 @@ impl KeptRun {
             leaving: Mutex::default(),
         });
         let writer = Arc::downgrade(&run);
-        let mut seen = run.clock.now();
+        let mut seen = run.clock.monotonic();
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(GATHER).await;
                 let Some(run) = writer.upgrade() else { return };
                 // Whoever adds the next event, or ends the run, meets the same failure.
                 let _told_later = run.flush().await;
-                let now = run.clock.now();
-                if rehearsal_core::elapsed(seen, now) >= RUN_SIGN_OF_LIFE
-                    && run.store.touch_run(&run.id(), now.as_millisecond()).await.is_ok()
+                let now = run.clock.monotonic();
+                if now.saturating_sub(seen) >= RUN_SIGN_OF_LIFE
+                    && run.store.touch_run(&run.id(), run.clock.now().as_millisecond()).await.is_ok()
                 {
                     seen = now;
                 }

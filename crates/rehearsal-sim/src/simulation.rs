@@ -10,8 +10,8 @@ use futures::future::FutureExt;
 use rehearsal_agent::{Flow, Journal, RunError, Session, Surroundings, Voices, run};
 use rehearsal_core::{
     CaseResult, Chance, Clock, EndReason, Event, Failure, Ids, InvocationId, Ledger, MetricResult,
-    MetricStatus, Phase, SessionPart, SessionStarted, State, SystemClock, Timestamp, TokenUsage, Verdict,
-    Yield, elapsed,
+    MetricStatus, Phase, SessionPart, SessionStarted, State, SteadyClock, SystemClock, Timestamp, TokenUsage,
+    Verdict, Yield, elapsed,
 };
 use serde_json::json;
 use tokio::sync::watch;
@@ -132,6 +132,9 @@ impl CaseRun {
 impl Case {
     /// Runs the case and judges it.
     pub async fn run(&self, options: &RunOptions) -> CaseRun {
+        // A clock that somebody sets while the case runs must not end it.
+        let clock: Arc<dyn Clock> = Arc::new(SteadyClock::new(options.clock.clone()));
+        let options = &RunOptions { clock, ..options.clone() };
         let began = options.clock.now();
         let mut stage = match Stage::set(self, options) {
             Ok(stage) => stage,

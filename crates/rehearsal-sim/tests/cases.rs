@@ -628,6 +628,27 @@ async fn time_runs_out_between_turns_by_the_clock_and_within_a_turn_by_the_timer
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_while_a_case_runs_neither_ends_it_nor_makes_it_longer() {
+    let clock = Arc::new(FixedClock::default());
+    let machine = clock.clone();
+    let step = Step::new("steady", move |cx| {
+        machine.set_forward(Duration::from_secs(3600));
+        machine.advance(Duration::from_secs(1));
+        Ok(cx.respond("hm"))
+    });
+    let case = Case::new("clock", Loop::new("l", step))
+        .first_message("hi")
+        .loop_user(echo_user())
+        .max_turns(3)
+        .max_duration(Duration::from_secs(100));
+    let run = case.run(&RunOptions { clock, ..RunOptions::default() }).await;
+    assert_eq!(run.result.termination_reason, Some(EndReason::MaxTurns));
+    assert_eq!(run.result.duration_ms, 4_000);
+    let times: Vec<_> = run.events().iter().map(|event| event.at).collect();
+    assert!(times.last().unwrap().duration_since(times[0]).as_secs() == 4);
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_case_is_said_before_anything_runs() {
     let case = Case::new("wrong", talker())
         .initial_state(json!({"session": 5}))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use rehearsal_core::{Clock as _, RepeatStatistics, Summary, SystemClock, elapsed};
+use rehearsal_core::{Clock as _, RepeatStatistics, Summary, SystemClock};
 use rehearsal_models::Providers;
 use rehearsal_scenario::js::{WorkerCommand, Workers};
 use rehearsal_scenario::{Backstage, ScenarioResult, compile};
@@ -194,7 +194,7 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
         let about = about::about(args.name.as_deref(), about::models(&outcome.usable));
         Some(runtime.block_on(Keeping::begin(&args.place, &title(args, &outcome.usable), about))?)
     };
-    let began = SystemClock.now();
+    let (began, reading) = (SystemClock.now(), SystemClock.monotonic());
     let cancel = Cancel::default();
     let progress = Progress::new(args.quiet, makers.len() as u64 * u64::from(args.repeat));
     if let Some(keeping) = &keeping {
@@ -204,7 +204,7 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
     let left = Left { out, keeping };
     let suite_run = runtime.block_on(play(args, makers, &left, &cancel, &progress));
     progress.close();
-    let duration_ms = u64::try_from(elapsed(began, SystemClock.now()).as_millis()).unwrap_or(u64::MAX);
+    let duration_ms = u64::try_from(SystemClock.since(reading).as_millis()).unwrap_or(u64::MAX);
     let interrupted = cancel.is_cancelled();
     // Nothing is left to end, so from here on the listener ends the program itself.
     cancel.cancel();
@@ -268,7 +268,8 @@ fn makers(
 ) -> Result<Vec<CaseMaker>, String> {
     let program =
         std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
-    let scripts = Workers::new(WorkerCommand { program, args: vec![crate::JS_WORKER.to_owned()] });
+    let hidden = |word: &str| WorkerCommand { program: program.clone(), args: vec![word.to_owned()] };
+    let scripts = Workers::new(hidden(crate::JS_WORKER));
     let providers = Providers::default();
     let mut makers = Vec::new();
     for (index, Loaded { path, scenario }) in loaded.iter().enumerate() {
@@ -283,6 +284,7 @@ fn makers(
             // Without a store there is no place where they could answer.
             people: (!args.no_store).then(|| curtain.people(index, &scenario.name)),
             scripts: scripts.clone(),
+            supervisor: Some(hidden(crate::SUPERVISOR)),
             variables: Arc::new(move |name| read.get(name)),
             directory,
             live: args.live,

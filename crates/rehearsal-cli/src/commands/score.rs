@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use rehearsal_core::{Clock as _, Ledger, Summary, SystemClock, Verdict, elapsed};
+use rehearsal_core::{Clock as _, Ledger, Summary, SystemClock, Verdict};
 use rehearsal_models::Providers;
 use rehearsal_scenario::{NotScorable, Scenario, ScenarioResult};
 use rehearsal_sim::{CaseRun, Judges};
@@ -90,7 +90,7 @@ fn try_run(args: &ScoreArgs) -> Result<ExitCode, String> {
     let judges = loaded
         .scenario
         .judges(&move |key: &str, choice: &_| models::build(key, choice, &providers, &variables))?;
-    let began = SystemClock.now();
+    let (began, reading) = (SystemClock.now(), SystemClock.monotonic());
     let runs = score(&loaded.scenario, ledgers, &judges)?;
     let mut summary = Summary::default();
     let mut scenarios = Vec::new();
@@ -105,7 +105,7 @@ fn try_run(args: &ScoreArgs) -> Result<ExitCode, String> {
         }
         scenarios.push(result);
     }
-    let duration_ms = u64::try_from(elapsed(began, SystemClock.now()).as_millis()).unwrap_or(u64::MAX);
+    let duration_ms = u64::try_from(SystemClock.since(reading).as_millis()).unwrap_or(u64::MAX);
     let result = RunResult {
         version: 1,
         started_at: began.to_string(),

@@ -17,6 +17,7 @@ use super::files::{Files, snapshot};
 use super::paths::{check_paths, make_way};
 use super::process::{self, Place, Process};
 use super::{Command, Environment, EnvironmentError, Execution, Program};
+use crate::js::WorkerCommand;
 
 /// Where programs are looked for unless told.
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -36,6 +37,9 @@ pub struct LocalOptions {
     pub limits: Limits,
     /// Where durations are taken from.
     pub clock: Arc<dyn Clock>,
+    /// How to start a process that calls [`supervise_main`](super::supervise_main) with further words. On Linux all that a
+    /// command started then ends with it; otherwise what left its process group gets away.
+    pub supervisor: Option<WorkerCommand>,
 }
 
 impl Default for LocalOptions {
@@ -47,6 +51,7 @@ impl Default for LocalOptions {
             search_path: None,
             limits: Limits::default(),
             clock: Arc::new(SystemClock),
+            supervisor: None,
         }
     }
 }
@@ -113,8 +118,8 @@ impl LocalEnvironment {
         let mut variables: BTreeMap<String, OsString> =
             fixed.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         variables.extend(options.variables.into_iter().map(|(name, value)| (name, value.into())));
-        let (limits, clock) = (options.limits, options.clock);
-        let place = Place { folder, scripts: root.clone(), variables, limits, clock };
+        let (limits, clock, supervisor) = (options.limits, options.clock, options.supervisor);
+        let place = Place { folder, scripts: root.clone(), variables, limits, clock, supervisor };
         Ok(Self { root, place, keep: options.keep })
     }
 

@@ -12,23 +12,21 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rehearsal_core::{Clock, elapsed};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rehearsal_core::Clock;
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::capture::{Captured, Part};
 use super::local::{Limits, blocking};
+use super::tree::{Pipes, Tree};
 use super::{Command, EnvironmentError, Execution, Language, Program};
+use crate::js::WorkerCommand;
 
 /// Code up to this size is an argument; the system refuses arguments of 128 KiB and more.
 const ARGUMENT_BYTES: usize = 100 * 1024;
-
-/// How long a process that was ended is waited for; only one that hangs in the kernel takes longer.
-const REAP: Duration = Duration::from_secs(5);
 
 /// Where processes run, and with what.
 #[derive(Debug)]
@@ -39,6 +37,7 @@ pub(super) struct Place {
     pub(super) variables: BTreeMap<String, OsString>,
     pub(super) limits: Limits,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) supervisor: Option<WorkerCommand>,
 }
 
 impl Place {
@@ -53,20 +52,20 @@ impl Place {
 
 /// Runs a command to its end.
 pub(super) async fn run(place: &Place, command: &Command) -> Result<Execution, EnvironmentError> {
-    let began = place.clock.now();
-    let stdin = if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
-    let mut running =
-        Running::start(place, command.directory.as_deref(), &command.program, &command.variables, stdin)
-            .await?;
+    let began = place.clock.monotonic();
+    let reads = command.stdin.is_some();
+    let start =
+        Running::start(place, command.directory.as_deref(), &command.program, &command.variables, reads);
+    let (mut running, stdin, pipes) = start.await?;
     let stdout = Captured::new(Part::First, place.limits.output_bytes);
     let stderr = Captured::new(Part::First, place.limits.output_bytes);
-    if let Some(pipe) = running.child.stdout.take() {
+    if let Some(pipe) = pipes.stdout {
         running.pipes.spawn(stdout.clone().read(pipe));
     }
-    if let Some(pipe) = running.child.stderr.take() {
+    if let Some(pipe) = pipes.stderr {
         running.pipes.spawn(stderr.clone().read(pipe));
     }
-    if let (Some(mut pipe), Some(bytes)) = (running.child.stdin.take(), command.stdin.clone()) {
+    if let (Some(mut pipe), Some(bytes)) = (stdin, command.stdin.clone()) {
         // A program need not read all it is given.
         running.pipes.spawn(async move { drop(pipe.write_all(&bytes).await) });
     }
@@ -82,7 +81,7 @@ pub(super) async fn run(place: &Place, command: &Command) -> Result<Execution, E
         stdout_omitted,
         stderr_omitted,
         timed_out,
-        duration: elapsed(began, place.clock.now()),
+        duration: place.clock.since(began),
     })
 }
 
@@ -93,11 +92,8 @@ pub(super) async fn start(
     program: &Program,
     variables: &BTreeMap<String, String>,
 ) -> Result<Process, EnvironmentError> {
-    let mut running = Running::start(place, directory, program, variables, Stdio::piped()).await?;
-    let child = &mut running.child;
-    let (Some(stdin), Some(stdout), Some(pipe)) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take())
-    else {
+    let (mut running, stdin, pipes) = Running::start(place, directory, program, variables, true).await?;
+    let (Some(stdin), Some(stdout), Some(pipe)) = (stdin, pipes.stdout, pipes.stderr) else {
         let source = io::Error::other("it has no pipes");
         return Err(EnvironmentError::Output { program: running.program.clone(), source });
     };
@@ -268,9 +264,7 @@ pub(super) fn check_variables(variables: &BTreeMap<String, String>) -> Result<()
 #[derive(Debug)]
 struct Running {
     program: String,
-    // Before the child, so that the group is ended while its number cannot belong to anything else.
-    group: Group,
-    child: Child,
+    tree: Tree,
     pipes: JoinSet<()>,
     /// Code that the process reads; removed with this value.
     _script: Option<NamedTempFile>,
@@ -282,8 +276,8 @@ impl Running {
         directory: Option<&Path>,
         program: &Program,
         variables: &BTreeMap<String, String>,
-        stdin: Stdio,
-    ) -> Result<Self, EnvironmentError> {
+        reads: bool,
+    ) -> Result<(Self, Option<ChildStdin>, Pipes), EnvironmentError> {
         check_variables(variables)?;
         place.check()?;
         let (argv, script) = arguments(program, place).await?;
@@ -295,14 +289,28 @@ impl Running {
             let what = format!("what is to be run by {program:?} has a NUL character in it");
             return Err(EnvironmentError::Unusable { what, hint: "remove the character" });
         }
-        let mut command = tokio::process::Command::new(program);
+        let supervisor = place.supervisor.as_ref().filter(|_| cfg!(target_os = "linux"));
+        let mut command = match supervisor {
+            Some(supervisor) => {
+                let mut command = tokio::process::Command::new(&supervisor.program);
+                command.args(&supervisor.args).arg(program);
+                command
+            }
+            None => tokio::process::Command::new(program),
+        };
         command.args(arguments).current_dir(directory.unwrap_or(&place.folder));
         command.env_clear().envs(&place.variables).envs(variables);
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0).kill_on_drop(true);
-        let child = command.spawn().map_err(|source| start_error(program, place, directory, source))?;
-        let group = Group::led_by(&child);
-        Ok(Self { program: program.clone(), group, child, pipes: JoinSet::new(), _script: script })
+        command.stdin(if reads { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = match supervisor {
+            #[cfg(target_os = "linux")]
+            Some(_) => Tree::supervise(command, reads).await,
+            _ => Tree::start(command),
+        };
+        let (tree, stdin, pipes) =
+            started.map_err(|source| start_error(program, place, directory, source))?;
+        let running = Self { program: program.clone(), tree, pipes: JoinSet::new(), _script: script };
+        Ok((running, stdin, pipes))
     }
 
     /// Waits for the process for as long as `patience` and ends whatever is left then; says whether it was stopped.
@@ -311,7 +319,7 @@ impl Running {
         limits: &Limits,
         patience: Duration,
     ) -> Result<(Option<ExitStatus>, bool), EnvironmentError> {
-        let ended = timeout(patience, self.child.wait()).await;
+        let ended = timeout(patience, self.tree.wait()).await;
         let stopped = ended.is_err();
         let status = match ended {
             Ok(status) => Some(status),
@@ -319,7 +327,7 @@ impl Running {
         };
         // Output may come from a process that the first one left behind, such as bash's `>(tee log)`.
         self.drained(limits.drain).await;
-        self.group.end();
+        self.tree.end().await;
         self.drained(limits.drain).await;
         let status = status.transpose();
         Ok((
@@ -330,50 +338,19 @@ impl Running {
 
     /// Asks all processes to end, and ends them when they have not done so after `grace`.
     async fn stop(&mut self, grace: Duration) -> Option<io::Result<ExitStatus>> {
-        self.group.signal(Signal::TERM);
+        self.tree.ask();
         let all = async {
-            drop(self.child.wait().await);
+            drop(self.tree.wait().await);
             while self.pipes.join_next().await.is_some() {}
         };
         // Whether they have ended or not, what ignored the request is ended now.
         drop(timeout(grace, all).await);
-        self.group.signal(Signal::KILL);
-        timeout(REAP, self.child.wait()).await.ok()
+        self.tree.kill().await
     }
 
     /// Waits until nobody holds the pipes, but not for ever: a process outside the group may never let go.
     async fn drained(&mut self, patience: Duration) {
         drop(timeout(patience, async { while self.pipes.join_next().await.is_some() {} }).await);
-    }
-}
-
-/// A process group, ended when dropped.
-#[derive(Debug)]
-struct Group(Option<Pid>);
-
-impl Group {
-    fn led_by(child: &Child) -> Self {
-        Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
-    }
-
-    /// Sends a signal to every process in the group.
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = self.0 {
-            // The only failure is that nobody is left.
-            let _ = kill_process_group(group, signal);
-        }
-    }
-
-    /// Ends every process in the group; from then on its number may belong to another.
-    fn end(&mut self) {
-        self.signal(Signal::KILL);
-        self.0 = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 

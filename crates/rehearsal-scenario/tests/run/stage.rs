@@ -152,6 +152,7 @@ impl Play {
         compile(
             self.scenario.clone(),
             Backstage {
+                supervisor: None,
                 models: Arc::new(build),
                 people: self.people.clone(),
                 scripts: Workers::new(nothing),
@@ -288,6 +289,10 @@ impl TokioClock {
 impl Clock for TokioClock {
     fn now(&self) -> Timestamp {
         FixedClock::default().now() + self.0.elapsed()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use clap::Args;
 use rehearsal_adk::{Criteria, EvalRun, EvalSet, Note, conversation_agent};
 use rehearsal_agent::AgentRef;
-use rehearsal_core::{CaseResult, Clock as _, RepeatStatistics, Summary, SystemClock, elapsed};
+use rehearsal_core::{CaseResult, Clock as _, RepeatStatistics, Summary, SystemClock};
 use rehearsal_models::Providers;
 use rehearsal_scenario::js::{WorkerCommand, Workers};
 use rehearsal_scenario::{AgentFile, Backstage, ModelChoice, NamedModel, Reached, compile_agent};
@@ -143,7 +143,7 @@ fn try_run(args: &EvalArgs) -> Result<ExitCode, String> {
         let about = about::about(args.name.as_deref(), model.into_iter().collect());
         Some(runtime.block_on(Keeping::begin(&args.place, &title, about))?)
     };
-    let began = SystemClock.now();
+    let (began, reading) = (SystemClock.now(), SystemClock.monotonic());
     let cancel = Cancel::default();
     let progress = Progress::new(args.quiet, set.eval_cases.len() as u64 * u64::from(args.repeat));
     if let Some(keeping) = &keeping {
@@ -160,7 +160,7 @@ fn try_run(args: &EvalArgs) -> Result<ExitCode, String> {
         version: 1,
         eval_set,
         started_at: began.to_string(),
-        duration_ms: u64::try_from(elapsed(began, SystemClock.now()).as_millis()).unwrap_or(u64::MAX),
+        duration_ms: u64::try_from(SystemClock.since(reading).as_millis()).unwrap_or(u64::MAX),
         seed: args.seed,
         interrupted,
         summary: run.result.summary,
@@ -245,7 +245,8 @@ fn agents(
 ) -> Result<BTreeMap<String, AgentRef>, String> {
     let program =
         std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
-    let scripts = Workers::new(WorkerCommand { program, args: vec![crate::JS_WORKER.to_owned()] });
+    let hidden = |word: &str| WorkerCommand { program: program.clone(), args: vec![word.to_owned()] };
+    let scripts = Workers::new(hidden(crate::JS_WORKER));
     let variables = Variables::with_file(args.env_file.as_deref())?;
     let directory =
         args.agent.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -259,6 +260,7 @@ fn agents(
             models: Arc::new(move |key, choice| models::build(key, choice, &providers, &models_of)),
             people: (!args.no_store).then(|| curtain.people(index, &case.eval_id)),
             scripts: scripts.clone(),
+            supervisor: Some(hidden(crate::SUPERVISOR)),
             variables: Arc::new(move |name| read.get(name)),
             directory: directory.clone(),
             live: false,
