@@ -288,6 +288,7 @@ impl<'a> Context<'a> {
         mut response: ModelResponse,
         decision: Decision,
     ) -> Result<ModelResponse, RunError> {
+        turn_limit(&self.author, &response)?;
         let ids = self.session.around().ids;
         number_calls(&mut response, |index| ids.call(turn, index));
         let draft = self.draft(Some(turn), Some(decision), EventBody::ModelResponse(response.clone()));
@@ -313,6 +314,48 @@ impl fmt::Debug for Context<'_> {
 
 pub(crate) fn micros(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The most calls that one model turn may make.
+const MAX_CALLS: usize = 1000;
+/// The most bytes that one model turn may have.
+const MAX_TURN_BYTES: usize = 16 * 1024 * 1024;
+/// The most bytes that the name of a called tool may have.
+const MAX_NAME_BYTES: usize = 1024;
+
+/// Refuses a model turn that is too large to be worked on: nothing is made of it and nothing called.
+fn turn_limit(agent: &Arc<str>, response: &ModelResponse) -> Result<(), RunError> {
+    let too_large = |what: String| Err(RunError::TurnTooLarge { agent: agent.clone(), what });
+    let calls = response.content.calls().count();
+    if calls > MAX_CALLS {
+        return too_large(format!("it makes {calls} calls; a turn may make {MAX_CALLS}"));
+    }
+    if let Some(call) = response.content.calls().find(|call| call.name.len() > MAX_NAME_BYTES) {
+        let start: String = call.name.chars().take(40).collect();
+        let bytes = call.name.len();
+        return too_large(format!(
+            "it calls a tool whose name, `{start}…`, has {bytes} bytes; a name may have {MAX_NAME_BYTES}"
+        ));
+    }
+    let mut counted = Counted(0);
+    if serde_json::to_writer(&mut counted, &response.content).is_err() {
+        return too_large(format!("it has more than {MAX_TURN_BYTES} bytes"));
+    }
+    Ok(())
+}
+
+/// Counts what is written and refuses it beyond the limit of a turn.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        if self.0 > MAX_TURN_BYTES { Err(std::io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Providers may leave call ids out, and a fallback id can repeat, so the engine numbers calls itself.
@@ -354,6 +397,14 @@ pub enum RunError {
         agent: Arc<str>,
         /// The limit.
         rounds: u64,
+    },
+    /// A model turn that is too large to be worked on.
+    #[error("agent `{agent}`: its model turn is too large: {what}")]
+    TurnTooLarge {
+        /// The agent.
+        agent: Arc<str>,
+        /// What there is too much of, and how much there may be.
+        what: String,
     },
     /// A final answer that breaks the output schema, also after being asked again.
     #[error("agent `{agent}` gave an answer that breaks its output schema: {}", list(violations))]
@@ -416,6 +467,7 @@ impl RunError {
             Self::Refused(refusal) => &refusal.kind,
             Self::Model { .. } => "model",
             Self::TooManyRounds { .. } => "too_many_rounds",
+            Self::TurnTooLarge { .. } => "turn_too_large",
             Self::Output { .. } => "invalid_output",
             Self::Schema { .. } => "invalid_schema",
             Self::Agent { .. } => "agent",
@@ -444,4 +496,21 @@ impl RunError {
 
 fn list(violations: &[Violation]) -> String {
     violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearsal_core::Content;
+
+    use super::*;
+
+    #[test]
+    fn a_turn_may_have_so_many_bytes_and_no_more() {
+        let check =
+            |bytes: usize| turn_limit(&"a".into(), &ModelResponse::new(Content::model("x".repeat(bytes))));
+        assert!(check(MAX_TURN_BYTES - 1024).is_ok());
+        let refused = check(MAX_TURN_BYTES).err().map(|error| (error.kind().to_owned(), error.to_string()));
+        let words = "agent `a`: its model turn is too large: it has more than 16777216 bytes";
+        assert_eq!(refused, Some(("turn_too_large".to_owned(), words.to_owned())));
+    }
 }

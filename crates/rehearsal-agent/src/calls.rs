@@ -1,10 +1,11 @@
 //! Answering the tool calls of one model turn.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::stream::{FuturesOrdered, StreamExt};
 use rehearsal_core::{
-    CallId, CallView, Content, Decision, Event, EventBody, FunctionCall, InvocationId, PendingCall, Player,
+    CallId, Content, Decision, Event, EventBody, FunctionCall, InvocationId, PendingCall, Player,
     SessionPart, State, StatePatch, ToolError, ToolOutcome, ToolResult, TurnId, Yield, elapsed,
 };
 use serde_json::{Map, Value};
@@ -40,7 +41,7 @@ impl Context<'_> {
             Some(next) => self.ledger().state_at(next.seq - 1),
         };
         let mut running = FuturesOrdered::new();
-        let mut reached = Vec::new();
+        let mut reached = self.reached_before(&open);
         for call in open {
             let job = self.job(call, tools, upto, state.clone(), &mut reached);
             running.push_back(job.run(self.port));
@@ -117,7 +118,7 @@ impl Context<'_> {
         tools: &[ToolRef],
         upto: usize,
         state: State,
-        reached: &mut Vec<Arc<str>>,
+        reached: &mut Reached,
     ) -> Job {
         let around = self.session.around();
         let found = tools.iter().find(|tool| tool.spec().name() == &*call.tool);
@@ -125,11 +126,7 @@ impl Context<'_> {
             Some(tool) => tool.spec().check_args(&call.args).map(|()| tool.clone()),
             None => Err(unknown_tool(&call.tool, tools)),
         };
-        let nth =
-            self.reached_before(&call) + reached.iter().filter(|tool| **tool == call.tool).count() as u64;
-        if tool.is_ok() {
-            reached.push(call.tool.clone());
-        }
+        let nth = reached.nth(&call, tool.is_ok());
         let cx = ToolContext {
             session: self.ledger().session().clone(),
             call: call.call.clone(),
@@ -155,16 +152,23 @@ impl Context<'_> {
         Job { call, tool, cx, branch }
     }
 
-    /// How many earlier calls of the same tool got as far as the tool: those that the engine refused do not count, nor
-    /// do those of this turn that have no result yet.
-    fn reached_before(&self, call: &PendingCall) -> u64 {
-        let reached = |view: &CallView<'_>| {
+    /// How many earlier calls of the same tool got as far as the tool, for each of these: those that the engine refused do
+    /// not count, nor do those of this turn that have no result yet.
+    fn reached_before(&self, open: &[PendingCall]) -> Reached {
+        let open: BTreeSet<&CallId> = open.iter().map(|pending| &pending.call).collect();
+        let mut so_far: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut reached = Reached::default();
+        for view in self.ledger().calls() {
+            let count = so_far.entry(view.tool).or_default();
+            if open.contains(view.call) {
+                reached.before.insert(view.call.clone(), *count);
+            }
             let decision = view.answer.and_then(|event| event.decision.as_ref());
-            *view.tool == call.tool
-                && view.answer.is_some()
-                && decision.is_none_or(|decision| decision.by != Player::Engine)
-        };
-        self.ledger().calls().take_while(|view| *view.call != call.call).filter(reached).count() as u64
+            if view.answer.is_some() && decision.is_none_or(|decision| decision.by != Player::Engine) {
+                *count += 1;
+            }
+        }
+        reached
     }
 
     fn record_result(
@@ -209,6 +213,25 @@ impl Context<'_> {
             self.session.append_draft(draft)?;
         }
         Ok(())
+    }
+}
+
+/// How many calls of each tool got as far as the tool.
+#[derive(Default)]
+struct Reached {
+    /// Before each of the calls that are made now.
+    before: BTreeMap<CallId, u64>,
+    /// Among those that are made now.
+    now: BTreeMap<Arc<str>, u64>,
+}
+
+impl Reached {
+    /// How many calls of its tool come before a call, which itself gets there or not.
+    fn nth(&mut self, call: &PendingCall, gets_there: bool) -> u64 {
+        let now = self.now.entry(call.tool.clone()).or_default();
+        let nth = self.before.get(&call.call).copied().unwrap_or(0) + *now;
+        *now += u64::from(gets_there);
+        nth
     }
 }
 

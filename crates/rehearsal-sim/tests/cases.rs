@@ -632,7 +632,7 @@ async fn a_clock_that_is_set_while_a_case_runs_neither_ends_it_nor_makes_it_long
     let clock = Arc::new(FixedClock::default());
     let machine = clock.clone();
     let step = Step::new("steady", move |cx| {
-        machine.set_forward(Duration::from_secs(3600));
+        machine.set_forward(Duration::from_hours(1));
         machine.advance(Duration::from_secs(1));
         Ok(cx.respond("hm"))
     });
@@ -645,7 +645,7 @@ async fn a_clock_that_is_set_while_a_case_runs_neither_ends_it_nor_makes_it_long
     assert_eq!(run.result.termination_reason, Some(EndReason::MaxTurns));
     assert_eq!(run.result.duration_ms, 4_000);
     let times: Vec<_> = run.events().iter().map(|event| event.at).collect();
-    assert!(times.last().unwrap().duration_since(times[0]).as_secs() == 4);
+    assert_eq!(times.last().unwrap().duration_since(times[0]).as_secs(), 4);
 }
 
 #[tokio::test]

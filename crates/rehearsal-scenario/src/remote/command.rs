@@ -252,6 +252,7 @@ impl Turn<'_> {
         match self.live.open.as_mut().and_then(|open| open.awaited.take()) {
             Some((id, call)) => self.give_result(cx, &id, &call),
             None => {
+                self.live.wire.begin_turn();
                 self.live.wire.send(&json!({"type": "message", "turn": self.number, "text": message}));
                 let invocation = cx.invocation().clone();
                 self.live.open = Some(Open { invocation, rounds: 0, awaited: None });

@@ -29,6 +29,9 @@ pub(crate) struct Printer {
     pub(crate) colour: bool,
 }
 
+/// The most lines of a transcript that are printed unless all are asked for: its beginning and its end.
+const MOST_LINES: usize = 200;
+
 /// What stands before all but the first line of a scenario.
 const MARGIN: &str = "         ";
 
@@ -243,7 +246,15 @@ impl Printer {
         }
         let marked = pointed_at(result);
         let _ = writeln!(text, "{MARGIN}transcript:");
-        for line in lines {
+        let most = if self.detail == Detail::Verbose { usize::MAX } else { MOST_LINES };
+        let left_out = lines.len().saturating_sub(most);
+        for (index, line) in lines.into_iter().enumerate() {
+            if left_out > 0 && index == most / 2 {
+                let _ = writeln!(text, "{MARGIN}        … {left_out} more; `--verbose` shows all");
+            }
+            if left_out > 0 && (most / 2..most / 2 + left_out).contains(&index) {
+                continue;
+            }
             // The error stands above already, with all that there is to say about it.
             let told = match (&line.kind, &result.error) {
                 (LineKind::Error(message), Some(error)) => *message == error.message,

@@ -13,6 +13,11 @@ use super::{Connection, Incoming};
 /// The longest line that is read, in bytes.
 const LONGEST_LINE: usize = 8 * 1024 * 1024;
 
+/// The most messages, and bytes of them, that an agent may send in one turn, those before its first line of the next
+/// turn included.
+const MOST_MESSAGES: u64 = 10_000;
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
 /// How much of a line an error shows, in characters.
 const SHOWN: usize = 300;
 
@@ -32,11 +37,13 @@ pub(super) struct Wire {
     line: Vec<u8>,
     /// Whether the process no longer takes what is written.
     is_deaf: bool,
+    /// The messages of this turn, and their bytes.
+    taken: (u64, usize),
 }
 
 impl Wire {
     pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, outgoing: VecDeque::new(), line: Vec::new(), is_deaf: false }
+        Self { connection, outgoing: VecDeque::new(), line: Vec::new(), is_deaf: false, taken: (0, 0) }
     }
 
     /// Has a message written while the next one is awaited.
@@ -45,14 +52,35 @@ impl Wire {
         self.outgoing.push_back(b'\n');
     }
 
+    /// Begins to count what one turn may take.
+    pub(super) fn begin_turn(&mut self) {
+        self.taken = (0, 0);
+    }
+
+    /// Counts a line; says so when a turn has too many of them.
+    fn count(&mut self, line: &[u8]) -> Result<(), String> {
+        self.taken = (self.taken.0 + 1, self.taken.1 + line.len());
+        let what = if self.taken.0 > MOST_MESSAGES {
+            format!("it sent more than {MOST_MESSAGES} messages in one turn")
+        } else if self.taken.1 > MOST_BYTES {
+            format!("it sent more than {} MiB in one turn", MOST_BYTES / (1024 * 1024))
+        } else {
+            return Ok(());
+        };
+        Err(self.report(&what, Some("a turn ends with `final`; print what is for people to standard error")))
+    }
+
     /// The next message of the process, in turn `turn`. Nothing is lost if this is dropped before it is done.
     pub(super) async fn receive(&mut self, turn: u64) -> Result<Incoming, String> {
         loop {
+            // A process that never stops writing must not keep others from their turn.
+            tokio::task::coop::consume_budget().await;
             let line = match self.exchange().await {
                 Ok(Some(line)) => line,
                 Ok(None) => return Err(self.gone(turn).await),
                 Err(error) => return Err(self.report(&format!("its output cannot be read: {error}"), None)),
             };
+            self.count(&line)?;
             if line.trim_ascii().is_empty() {
                 continue;
             }
