@@ -35,7 +35,8 @@ pub(crate) fn cast(case: Case, invocations: &[Invocation]) -> Case {
                 let args = args.as_object().cloned().unwrap_or_default();
                 let call = FunctionCall { name: name.clone(), args, ..FunctionCall::default() };
                 answers.lock().unwrap_or_else(PoisonError::into_inner).answer(&call)
-            }),
+            })
+            .recorded(),
         )
     });
     case.metric(Answered)

@@ -120,7 +120,8 @@ impl ToolSpec {
 
 fn invalid(kind: &str, what: &str, tool: &str, violations: Vec<Violation>) -> ToolError {
     let list: Vec<String> = violations.iter().map(ToString::to_string).collect();
-    let message = format!("the {what} of `{tool}` break its schema: {}", list.join("; "));
+    let breaks = if what == "result" { "breaks" } else { "break" };
+    let message = format!("the {what} of `{tool}` {breaks} its schema: {}", list.join("; "));
     ToolError { kind: kind.to_owned(), message, violations, traceback: None }
 }
 

@@ -30,6 +30,9 @@ pub(crate) struct Selection {
     /// Accept the files of another runner; what that one drops silently becomes a warning
     #[arg(long, value_name = "RUNNER")]
     pub(crate) compat: Option<Compat>,
+    /// Run code on this machine also where a file asks for a sandbox (`environment: {type: e2b}`), which is not there
+    #[arg(long)]
+    pub(crate) local_code: bool,
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Colour,
@@ -169,6 +172,13 @@ impl Selection {
             if let Some(found) = scenario.take() {
                 let found = self.complete(found, agent.as_ref());
                 let lenient = completeness == Completeness::AsWritten && self.compat.is_some();
+                if let Some(mut problem) = found.escapes_sandbox().filter(|_| !self.local_code) {
+                    // Whoever only reads the file runs nothing.
+                    if completeness == Completeness::AsWritten {
+                        problem.severity = Severity::Warning;
+                    }
+                    problems.push(problem);
+                }
                 if !lenient {
                     problems.extend(found.missing(&text));
                 }

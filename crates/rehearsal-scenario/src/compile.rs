@@ -29,6 +29,7 @@ use crate::{
 };
 
 mod agent;
+mod fits;
 mod people;
 
 pub use agent::compile_agent;
@@ -209,7 +210,10 @@ impl Scenario {
         }
         if let Some(agent) = &self.agent {
             problems.extend(self.unfindable(agent, text));
+            problems.extend(self.breaks_of_schemas(agent, text));
+            problems.extend(self.unwritten_state(agent, text));
         }
+        problems.extend(self.unfilled(text));
         problems.extend(self.misplaced_people(text));
         let mut told: Vec<(Role, Option<&str>)> = Vec::new();
         for (role, written, at) in self.uses() {
@@ -305,6 +309,21 @@ impl Scenario {
                     .help("`agent`, `user` and `judge` are asked where they are needed; remove what is not")
             })
             .collect()
+    }
+
+    /// Says that code of the file, which asks for a sandbox, would run on this machine.
+    pub fn escapes_sandbox(&self) -> Option<Problem> {
+        let place = self.sandbox.clone()?;
+        let code = self.run.iter().any(|step| matches!(step.action, Action::Code { .. }));
+        let commands =
+            self.evaluations().any(|evaluation| matches!(evaluation.check, Check::CommandExitCodeIs { .. }));
+        if !code && !commands {
+            return None;
+        }
+        let message =
+            "this file asks for a sandbox (`e2b`), which is not there: its code would run on this machine";
+        let problem = Problem::error("no-sandbox", place, message);
+        Some(problem.help("to let it run on this machine, write: type: local, or add: --local-code"))
     }
 
     /// Whether a run of it needs a folder.

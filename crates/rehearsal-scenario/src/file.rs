@@ -61,6 +61,8 @@ pub struct Scenario {
     pub strategy: Strategy,
     /// The dialect it was read in.
     pub dialect: Dialect,
+    /// Where it asks for a sandbox to run in (`environment: {type: e2b}`), which there is none of.
+    pub sandbox: Option<Range<usize>>,
 }
 
 /// An environment variable that commands see.
@@ -264,7 +266,7 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
     let models = read_models(reader, &mut fields, options);
     let prices = read_prices(reader, &mut fields);
     let plugins = plugin::read_all(reader, &mut fields, agent.as_ref());
-    let variables = read_environment(reader, &mut fields);
+    let (variables, sandbox) = read_environment(reader, &mut fields);
     let run = fields.require(reader, "run", "run:\n  - input: Hello\n    evaluations: []");
     if let Some(Node { span, value: NodeValue::List(steps) }) = run
         && steps.is_empty()
@@ -293,6 +295,7 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
         run,
         strategy,
         dialect: reader.dialect,
+        sandbox,
     })
 }
 
@@ -323,22 +326,25 @@ fn context_keys(steps: &[Node]) -> BTreeSet<String> {
     keys
 }
 
-fn read_environment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Vec<Variable> {
+/// The variables that commands see, and where a sandbox is asked for.
+fn read_environment(
+    reader: &mut Reader<'_>,
+    fields: &mut Fields<'_>,
+) -> (Vec<Variable>, Option<Range<usize>>) {
     let node = fields.require(reader, "environment", "environment: {type: local}");
     let Some(mut environment) = node.and_then(|node| reader.fields(node, "`environment`")) else {
-        return Vec::new();
+        return (Vec::new(), None);
     };
     // Older files ask for `e2b`, which the runner replaced by a local environment when it was not there.
-    let known: &[(&str, ())] = match reader.dialect {
-        Dialect::Rehearsal => &[("local", ())],
-        Dialect::ElizaOs => &[("local", ()), ("e2b", ())],
+    let known: &[(&str, bool)] = match reader.dialect {
+        Dialect::Rehearsal => &[("local", false)],
+        Dialect::ElizaOs => &[("local", false), ("e2b", true)],
     };
-    if environment.require(reader, "type", "type: local").is_some() {
-        environment.choice(reader, "type", known);
-    }
+    let place = environment.require(reader, "type", "type: local").map(|node| node.span.clone());
+    let in_sandbox = place.is_some() && environment.choice(reader, "type", known) == Some(true);
     let variables = environment.get("variables").map(|node| read_variables(reader, node));
     environment.finish(reader);
-    variables.unwrap_or_default()
+    (variables.unwrap_or_default(), place.filter(|_| in_sandbox))
 }
 
 /// A list of names, or a map of names and values.

@@ -538,7 +538,8 @@ fn tool_called() {
 #[test]
 fn tool_called_in_order() {
     let called = |yaml: &str| of_step(&format!("type: tool_called, {yaml}"));
-    let shop = [input(SHOP)];
+    let sent = SHOP.replace("/ agent: done", "/ result send_email 1 / agent: done");
+    let shop = [input(&sent)];
     results(
         &called("tool: refund, after: lookup, before: send_email"),
         &shop,
@@ -551,14 +552,47 @@ fn tool_called_in_order() {
         &shop,
         &expect![[r#"
             failed, value 1
-            refund succeeded once, but never before lookup [6]"#]],
+            refund succeeded once, but never before lookup succeeded [6]"#]],
     );
     results(
         &called("tool: lookup, after: ship"),
         &shop,
         &expect![[r#"
         failed, value 1
-        lookup succeeded once, but never after ship [4]"#]],
+        lookup succeeded once, but never after ship succeeded [4]"#]],
+    );
+}
+
+#[test]
+fn a_call_that_failed_comes_neither_before_nor_after() {
+    let called = |yaml: &str| of_step(&format!("type: tool_called, {yaml}"));
+    let all_failed = [input(
+        "user: hi / call verify / fail verify / call refund / result refund 1 / call verify / fail verify",
+    )];
+    results(
+        &called("tool: refund, after: verify"),
+        &all_failed,
+        &expect![[r#"
+        failed, value 1
+        refund succeeded once, but never after verify succeeded [6]
+        verify {} failed: Failed: failed [4]
+        verify {} failed: Failed: failed [8]"#]],
+    );
+    results(
+        &called("tool: refund, before: verify"),
+        &all_failed,
+        &expect![[r#"
+        failed, value 1
+        refund succeeded once, but never before verify succeeded [6]
+        verify {} failed: Failed: failed [4]
+        verify {} failed: Failed: failed [8]"#]],
+    );
+    results(
+        &called("tool: refund, after: verify, status: any"),
+        &all_failed,
+        &expect![[r#"
+        passed, value 1
+        refund was called once [6]"#]],
     );
 }
 

@@ -85,7 +85,7 @@ models:
         fail: it is down
       - say: Hello
   judge: {model: 'openai-compatible:qwen2.5', base_url: 'http://127.0.0.1:8080/v1'}
-  strict: {script: [a text, {json: null}, {call: lookup}, {say: Hi, call: lookup, args: {}}, {say: Hi, calls: []}, {fail: no, calls: []}]}
+  strict: {script: [a text, {json: null}, {call: lookup, invalid: true}, {say: Hi, call: lookup, args: {}}, {say: Hi, calls: []}, {fail: no, calls: []}]}
 run:
   - input: hi
     evaluations:

@@ -433,7 +433,8 @@ pub(crate) fn metric_failure(judgment: Judgment, metrics: &Metrics) -> Option<Fa
     Some(Failure { phase: Phase::Metric, kind: "metric".to_owned(), message })
 }
 
-/// Error before terminated before failed before passed.
+/// Error before terminated before failed before passed; but where all have to pass and one has failed, what could not be
+/// decided changes nothing any more: it is failed, and the error says what else there is to know.
 pub(crate) fn verdict(
     end: EndReason,
     error: Option<&Failure>,
@@ -444,9 +445,13 @@ pub(crate) fn verdict(
         Judgment::AllPass => metrics.values().all(MetricResult::passed),
         Judgment::AnyPass => metrics.values().any(MetricResult::passed),
     };
-    if error.is_some() {
+    let stopped = matches!(end, EndReason::MaxTurns | EndReason::MaxDuration | EndReason::Cancelled);
+    let settled = judgment == Judgment::AllPass
+        && !stopped
+        && metrics.values().any(|result| result.status == MetricStatus::Failed);
+    if error.is_some_and(|error| !(settled && error.phase == Phase::Metric)) {
         Verdict::Error
-    } else if matches!(end, EndReason::MaxTurns | EndReason::MaxDuration | EndReason::Cancelled) {
+    } else if stopped {
         Verdict::Terminated
     } else if metrics.is_empty() {
         Verdict::Unjudged

@@ -237,6 +237,11 @@ async fn any_pass_needs_one_that_passes() {
     assert_eq!(judged(Judgment::AnyPass, vec![fail(), fail()]).await, Verdict::Failed);
     assert_eq!(judged(Judgment::AnyPass, vec![unknown(), pass()]).await, Verdict::Passed);
     assert_eq!(judged(Judgment::AllPass, vec![unknown(), pass()]).await, Verdict::Error);
+    assert_eq!(judged(Judgment::AllPass, vec![unknown(), fail()]).await, Verdict::Failed);
+    assert_eq!(
+        judged(Judgment::AllPass, vec![fail(), MetricResult::unscored("no idea")]).await,
+        Verdict::Failed
+    );
     assert_eq!(judged(Judgment::AnyPass, vec![unknown(), fail()]).await, Verdict::Error);
     assert_eq!(judged(Judgment::AnyPass, vec![]).await, Verdict::Unjudged);
 }

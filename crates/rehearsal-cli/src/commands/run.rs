@@ -406,6 +406,9 @@ fn again(args: &RunArgs, result: &ScenarioResult) -> String {
     if args.selection.compat.is_some() {
         words.push("--compat elizaos".to_owned());
     }
+    if args.selection.local_code {
+        words.push("--local-code".to_owned());
+    }
     let files = [("--agent", &args.selection.agent), ("--env-file", &args.env_file)];
     for (flag, path) in files {
         words.extend(path.as_ref().map(|path| format!("{flag} {}", quoted(&path.display().to_string()))));

@@ -129,6 +129,7 @@ fn load(args: &ScoreArgs) -> Result<Option<Loaded>, String> {
         filter: None,
         models: args.models.clone(),
         agent: args.agent.clone(),
+        local_code: true,
         compat: args.compat,
         color: args.color,
     };

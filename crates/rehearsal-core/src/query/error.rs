@@ -125,8 +125,15 @@ fn nearest(written: &str) -> Option<&'static str> {
         .iter()
         .map(|known| (edit_distance(&typed, &letters(known)), *known))
         .filter(|(distance, _)| *distance <= allowed)
-        .min_by_key(|(distance, _)| *distance)
+        // Of those that are equally near, one that only has more letters was meant: `$le` is `$lte`, not `$ne`.
+        .min_by_key(|(distance, known)| (*distance, !is_within(&typed, &letters(known))))
         .map(|(_, known)| known)
+}
+
+/// Whether the letters of a word stand in another, in their order, from the same first one.
+fn is_within(word: &str, longer: &str) -> bool {
+    let mut rest = longer.chars();
+    word.chars().next() == longer.chars().next() && word.chars().all(|c| rest.any(|other| other == c))
 }
 
 #[cfg(test)]
@@ -141,6 +148,8 @@ mod tests {
             ("$elemmatch", Some("$elemMatch")),
             ("$regexp", Some("$regex")),
             ("$eql", Some("$eq")),
+            ("$le", Some("$lte")),
+            ("$ge", Some("$gte")),
             ("$nto", None),
             ("$mod", None),
             ("$where", None),

@@ -44,15 +44,26 @@ pub(super) fn called(scene: &Scene<'_>, wanted: &ToolCalled) -> MetricResult {
         }
     }
     let missed = orders(wanted).into_iter().find(|(_, other, is_in_order)| {
-        let mut others = calls.iter().filter(|call| **call.tool == ***other);
+        let mut others = calls.iter().filter(|call| **call.tool == ***other && wanted.of_other().holds(call));
         !others.any(|other| counted.iter().any(|call| is_in_order(call.event.seq, other.event.seq)))
     });
     let missed = missed.filter(|_| often && count > 0);
     if let Some((word, other, _)) = &missed {
         let _ = write!(message, ", but never {word} {other}");
+        if wanted.of_other() == CallStatus::Succeeded {
+            message.push_str(" succeeded");
+        }
     }
     let result =
         MetricResult::from_pass(often && missed.is_none()).value(count).because_of(message, seqs(&counted));
+    if let Some((_, other, _)) = missed {
+        let unsuccessful: Vec<_> = calls
+            .iter()
+            .filter(|call| **call.tool == **other && !wanted.of_other().holds(call))
+            .copied()
+            .collect();
+        return tell_others(result, &unsuccessful, None);
+    }
     if count < wanted.min_count { tell_others(result, &others, wanted.args.as_ref()) } else { result }
 }
 
@@ -119,6 +130,12 @@ impl CallStatus {
 }
 
 impl ToolCalled {
+    /// The calls of another tool that count for `before` and `after`: what failed has not happened, unless calls of any
+    /// outcome are asked for.
+    fn of_other(&self) -> CallStatus {
+        if self.status == CallStatus::Any { CallStatus::Any } else { CallStatus::Succeeded }
+    }
+
     fn manner(&self) -> String {
         let args = self.args.as_ref().map(|args| format!(" with {args}")).unwrap_or_default();
         let status = match self.status {

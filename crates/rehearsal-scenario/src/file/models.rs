@@ -56,6 +56,10 @@ pub struct ScriptedReply {
     pub fail: Option<String>,
     /// The tokens it says it took: read and written.
     pub usage: Option<(u64, u64)>,
+    /// Whether its calls may break the schemas of their tools: a model that gets them wrong is played.
+    pub invalid: bool,
+    /// The line it begins at.
+    pub line: usize,
 }
 
 /// One rule of a scripted model: all conditions must hold.
@@ -198,6 +202,8 @@ fn read_reply(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> ScriptedReply
         say: fields.text(reader, "say"),
         json: fields.get_or_null("json").map(Node::to_json),
         fail: fields.text(reader, "fail"),
+        invalid: fields.boolean(reader, "invalid") == Some(true),
+        line: reader.line(fields.span().start),
         ..ScriptedReply::default()
     };
     if let Some(tool) = fields.text(reader, "call") {

@@ -210,7 +210,7 @@ impl StandIn for Mocks {
                 let (outcome, by) = if mock.person {
                     (people.play_tool(effect, own).await?, Player::Person)
                 } else {
-                    (self.answer(index, mock, &call).await?, Player::Mock)
+                    (checked(self.answer(index, mock, &call).await?, own), Player::Mock)
                 };
                 let changes = mock.state.clone().filter(|_| !outcome.is_error());
                 let value = ToolAnswer { outcome, main_changes: changes };
@@ -227,6 +227,17 @@ impl StandIn for Mocks {
 
     fn needs_people(&self) -> bool {
         !self.live && self.scenario.setup.mocks.iter().any(|mock| mock.person)
+    }
+}
+
+/// An answer held to the output schema of its tool, as that of the tool itself would be.
+fn checked(outcome: ToolOutcome, own: &Arc<dyn Tool>) -> ToolOutcome {
+    match outcome {
+        ToolOutcome::Output(value) => match own.spec().check_output(&value) {
+            Ok(()) => ToolOutcome::Output(value),
+            Err(error) => ToolOutcome::Error(error),
+        },
+        failed @ ToolOutcome::Error(_) => failed,
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Definition, any_map, either, integer, list, map, map_of, not_both, number, reference, text, with,
+    Definition, any_map, boolean, either, integer, list, map, map_of, not_both, number, reference, text, with,
 };
 
 pub(super) fn definitions() -> Vec<Definition> {
@@ -81,6 +81,13 @@ fn reply(is_rule: bool) -> Value {
             ("call", text("The tool it calls.")),
             ("args", any_map("The arguments of `call`.")),
             ("calls", list("Several tools it calls at once.", call)),
+            (
+                "invalid",
+                boolean(
+                    "Whether its calls may break the schemas of their tools, to play a model that gets them wrong.",
+                    false,
+                ),
+            ),
             ("fail", text("Why it gives no answer; the agent sees a provider that is down.")),
             ("usage", usage),
         ],

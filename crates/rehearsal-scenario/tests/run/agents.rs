@@ -251,7 +251,7 @@ run:
     assert_eq!(played.answered(), ["mocks[0]", "mocks[1]"]);
     assert_eq!(played.result.token_usage.agent, Some(Usage { input: 8, output: 2, ..Usage::default() }));
     let unmocked = text
-        .replace("{turn: 1}", "{turn: 9}")
+        .replace("{turn: 1}", "{turn: 3}")
         .replace("    - {method: find, error: {code: DOWN, message: sorry}}\n", "");
     let error = Play::new(&unmocked).directory(folder.path()).run().await.error();
     assert!(error.contains("unmocked_tool: tool `find` was called by agent `agent`"), "{error}");

@@ -18,7 +18,7 @@ fn calls(turns: &str, mocks: &str) -> String {
         "agent:
   instructions: Help.
   tools:
-    - {{name: find, description: Finds, parameters: {{type: object, properties: {{id: {{type: integer}}}}}}}}
+    - {{name: find, description: Finds, parameters: {{type: object, properties: {{id: {{type: integer}}, note: {{}}}}}}}}
     - {{name: send, service: mail}}
     - {{name: crm.note}}
 models: {{agent: {{script: [{turns}, done]}}}}
@@ -362,7 +362,9 @@ async fn the_result_says_which_mock_answered_which_call_and_which_ones_none() {
 
 #[tokio::test]
 async fn arguments_that_break_the_tools_schema_never_reach_a_mock() {
-    let played = play(&calls("{call: find, args: {id: seven}}", "    - {method: find, response: 1}")).await;
+    let played =
+        play(&calls("{call: find, args: {id: seven}, invalid: true}", "    - {method: find, response: 1}"))
+            .await;
     played.passed();
     assert_eq!(played.outcomes()[0]["error"]["type"], "InvalidArguments");
     assert!(played.answered().is_empty());
@@ -389,4 +391,72 @@ fn answers_that_are_never_given_are_a_problem() {
 fn the_lines_of_the_tests_are_those_of_the_file() {
     let text = file(&one_call("{}", "    - {method: find, response: 1}"));
     assert_eq!(text.lines().position(|line| line.contains("method: find")), Some(9));
+}
+
+/// The tool `find` gives an object with a `total`.
+fn with_output(text: &str) -> String {
+    text.replace("description: Finds,", "description: Finds, output: {type: object, required: [total]},")
+}
+
+#[test]
+fn a_literal_answer_is_held_to_the_output_schema_by_check() {
+    let text = with_output(&one_call("{id: 7}", "    - {method: find, response: {status: lost}}"));
+    assert!(
+        problems(&text).contains("`response` breaks the `output` schema of `find`"),
+        "{}",
+        problems(&text)
+    );
+    let none = with_output(&one_call("{id: 7}", "    - {method: find}"));
+    assert!(problems(&none).contains("without `response` it gives nothing"), "{}", problems(&none));
+    let right = with_output(&one_call("{id: 7}", "    - {method: find, response: {total: 1}}"));
+    assert_eq!(problems(&right), "");
+}
+
+#[test]
+fn what_never_holds_of_a_tool_is_said() {
+    let mocks = "    - {method: find, response: 1}";
+    let with = |evaluation: &str| {
+        let text = one_call("{id: 7}", mocks);
+        text.replace("[{type: string_contains, value: done}]", &format!("[{evaluation}]"))
+    };
+    for (text, expected) in [
+        (
+            with("{type: tool_not_called, tool: find, args: {idd: 7}}"),
+            "`find` takes no argument `idd`, so this always holds [did you mean `id`?]",
+        ),
+        (
+            with("{type: tool_not_called, tool: find, args: {id: '7'}}"),
+            "is not of type \"integer\", so this always holds",
+        ),
+        (with("{type: tool_called, tool: find, args: {id: '7'}}"), "so no call that succeeds has it"),
+        (one_call("{id: x}", mocks), "this call breaks the `parameters` of `find`"),
+        (
+            one_call("{id: 7}", "    - {method: find, when: {input: {e_mail: x}}, response: 1}"),
+            "`find` takes no argument `e_mail`, so this never holds",
+        ),
+        (
+            one_call("{id: 7}", mocks).replace("input: go", "input: 'I am ${EMAIL}'"),
+            "`${EMAIL}` is sent as it stands",
+        ),
+        (
+            with("{type: state, matches: {refunded: {$exists: false}}}"),
+            "nothing in this file writes `refunded`",
+        ),
+        (
+            with("{type: state, matches: {refunded: true}}")
+                .replace("response: 1", "response: 1, state: {session: {refunded: true}}"),
+            "did you mean `session.refunded`?",
+        ),
+    ] {
+        let found = problems(&text);
+        assert!(found.contains(expected), "{expected}\n{found}\n{text}");
+    }
+    for fine in [
+        with("{type: tool_called, tool: find, args: {id: '7'}, status: failed, min_count: 0, max_count: 0}"),
+        with("{type: tool_not_called, tool: find, args: {id: {$gt: 8}}}"),
+        with("{type: state, matches: {session.refunded: true}}")
+            .replace("response: 1", "response: 1, state: {session: {refunded: true}}"),
+    ] {
+        assert_eq!(problems(&fine), "", "{fine}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Whatever a scenario holds, its result accounts for all of it.
 
 use proptest::prelude::*;
-use rehearsal_core::Verdict;
+use rehearsal_core::{MetricStatus, Verdict};
 use rehearsal_scenario::StepStatus;
 
 use crate::stage::play;
@@ -44,7 +44,7 @@ fn reply() -> impl Strategy<Value = String> {
         8 => (0_u8..4).prop_map(|word| format!("w{word} and so on")),
         2 => Just("{call: find, args: {id: 1}}".to_owned()),
         1 => Just("{call: find, args: {id: 2}}".to_owned()),
-        1 => Just("{call: find, args: {id: text}}".to_owned()),
+        1 => Just("{call: find, args: {id: text}, invalid: true}".to_owned()),
         1 => Just("{fail: down}".to_owned()),
         1 => Just("{say: w1 here, usage: {input: 3, output: 1}}".to_owned()),
     ]
@@ -104,7 +104,11 @@ run:
         let result = &played.result;
 
         prop_assert!(result.error.as_ref().is_none_or(|error| error.kind != "panic"), "{}", played.error());
-        prop_assert_eq!(result.error.is_some(), result.verdict == Verdict::Error);
+        let undecided = result.evaluations().any(|(_, evaluation)| {
+            matches!(evaluation.status, MetricStatus::Error | MetricStatus::Unscored)
+        });
+        let also_undecided = result.verdict == Verdict::Failed && undecided;
+        prop_assert_eq!(result.error.is_some(), result.verdict == Verdict::Error || also_undecided);
         prop_assert_eq!(result.steps.len(), steps.len());
         let mut over = false;
         for (step, wanted) in result.steps.iter().zip(&steps) {

@@ -210,6 +210,7 @@ fn agent_file(args: &EvalArgs) -> Option<AgentFile> {
         filter: None,
         models: Vec::new(),
         agent: Some(args.agent.clone()),
+        local_code: false,
         compat: None,
         color: args.color,
     };

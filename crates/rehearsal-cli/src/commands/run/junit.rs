@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use rehearsal_core::Verdict;
+use rehearsal_core::{MetricStatus, Verdict};
 use rehearsal_scenario::ScenarioResult;
 
 /// The results as a JUnit report: a suite for each file, a test for each run of its scenario.
@@ -45,15 +45,33 @@ fn test_case(result: &ScenarioResult) -> TestCase {
 }
 
 fn non_success(kind: NonSuccessKind, word: &str, result: &ScenarioResult) -> TestCaseStatus {
+    let of = |decided: bool| {
+        let evaluations = result.evaluations().filter(move |(_, evaluation)| {
+            !evaluation.success && decided == (evaluation.status == MetricStatus::Failed)
+        });
+        evaluations.map(|(_, evaluation)| format!("{}: {}", evaluation.name, evaluation.message))
+    };
+    let (failed, undecided): (Vec<String>, Vec<String>) = (of(true).collect(), of(false).collect());
     let mut reasons: Vec<String> = Vec::new();
-    reasons.extend(result.error.as_ref().map(|error| error.message.clone()));
-    reasons.extend(result.terminated_by.clone());
-    let failed = result.evaluations().filter(|(_, evaluation)| !evaluation.success);
-    reasons.extend(failed.map(|(_, evaluation)| format!("{}: {}", evaluation.name, evaluation.message)));
+    if result.verdict == Verdict::Failed {
+        reasons.extend(failed);
+        reasons.extend(result.error.as_ref().map(|error| error.message.clone()));
+    } else {
+        reasons.extend(result.error.as_ref().map(|error| error.message.clone()));
+        reasons.extend(result.terminated_by.clone());
+        reasons.extend(failed);
+    }
+    let also = match undecided.len() {
+        0 => String::new(),
+        _ if result.verdict != Verdict::Failed => String::new(),
+        1 => " (and 1 evaluation could not be decided)".to_owned(),
+        count => format!(" (and {count} evaluations could not be decided)"),
+    };
+    reasons.extend(undecided);
     let mut status = TestCaseStatus::non_success(kind);
     status.set_type(word);
-    status
-        .set_message(reasons.first().map_or(word, |reason| reason.lines().next().unwrap_or(word)).to_owned());
+    let first = reasons.first().and_then(|reason| reason.lines().next()).unwrap_or(word);
+    status.set_message(format!("{first}{also}"));
     status.set_description(reasons.join("\n"));
     status
 }

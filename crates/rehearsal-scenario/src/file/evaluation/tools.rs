@@ -39,6 +39,11 @@ impl ArgumentPattern {
         Ok(Self { root: Pattern::parse(&Value::Object(source.clone()), "args")?, source: source.clone() })
     }
 
+    /// What they should be, as it was written.
+    pub fn source(&self) -> &Map<String, Value> {
+        &self.source
+    }
+
     /// How arguments differ from what they should be; empty where they do not.
     pub fn differences(&self, args: &Map<String, Value>) -> Vec<String> {
         let mut found = Vec::new();

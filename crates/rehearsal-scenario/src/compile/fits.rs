@@ -1,0 +1,321 @@
+//! Whether what a file says fits the tools and the state it speaks of: what could never hold, or always would.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use rehearsal_core::{Schema, Violation};
+use serde_json::{Map, Value};
+
+use super::line_span;
+use crate::read::nearest;
+use crate::{
+    Action, AgentUnderTest, CallStatus, Check, ConversationUser, Dialect, Mock, ModelChoice, Problem,
+    Reached, Scenario, ScriptedReply, Severity, ToolDefinition,
+};
+
+impl Scenario {
+    /// What does not fit the schemas of the agent's tools.
+    pub(super) fn breaks_of_schemas(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for mock in &self.setup.mocks {
+            let place = line_span(text, mock.line);
+            for tool in agent.tools.iter().filter(|tool| mock.plays(tool)) {
+                problems.extend(unfit_response(mock, tool, &place));
+                problems.extend(unfit_condition(mock, tool, &place));
+            }
+        }
+        problems.extend(self.unfit_evaluations(agent, text));
+        problems.extend(self.unfit_calls(agent, text));
+        if self.dialect == Dialect::ElizaOs {
+            problems.iter_mut().for_each(|problem| problem.severity = Severity::Warning);
+        }
+        problems
+    }
+
+    /// Evaluations of calls with arguments that the tool does not take.
+    fn unfit_evaluations(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for evaluation in self.evaluations() {
+            let (tool, args, code, so) = match &evaluation.check {
+                // A call that breaks the schema of its tool is made all the same, and fails.
+                Check::ToolCalled(called) if called.status == CallStatus::Succeeded => {
+                    (&called.tool, &called.args, "never-true", "so no call that succeeds has it")
+                }
+                Check::ToolNotCalled { tool, args } => (tool, args, "always-true", "so this always holds"),
+                _ => continue,
+            };
+            let (Some(args), Some(tool)) = (args, agent.tools.iter().find(|own| own.name == *tool)) else {
+                continue;
+            };
+            for misfit in misfits(args.source(), tool) {
+                let message = format!("{}, {so}", misfit.message);
+                let problem = Problem::error(code, line_span(text, evaluation.line), message);
+                problems.push(misfit.help(problem));
+            }
+        }
+        problems
+    }
+
+    /// Calls of the agent's scripted model that break the schema of the tool.
+    fn unfit_calls(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+        let Reached::Inline(inline) = &agent.reached else { return Vec::new() };
+        let model = self.models.iter().find(|model| model.key == inline.model && model.line > 0);
+        let replies: Vec<&ScriptedReply> = match model.map(|model| &model.model) {
+            Some(ModelChoice::Script(replies)) => replies.iter().collect(),
+            Some(ModelChoice::Rules(rules)) => rules.iter().map(|rule| &rule.reply).collect(),
+            _ => Vec::new(),
+        };
+        let mut problems = Vec::new();
+        for reply in replies.into_iter().filter(|reply| !reply.invalid) {
+            for (name, args) in &reply.calls {
+                let tool = agent.tools.iter().find(|tool| tool.name == *name);
+                let Some(schema) = tool.and_then(|tool| tool.parameters.as_ref()) else { continue };
+                let broken = violations(schema, &Value::Object(args.clone()));
+                if !broken.is_empty() {
+                    let message =
+                        format!("this call breaks the `parameters` of `{name}`: {}", listed(&broken));
+                    let place = line_span(text, reply.line);
+                    let help = "give the arguments that the tool takes; to play a model that gets them wrong, add: invalid: true";
+                    problems.push(Problem::error("bad-call", place, message).help(help));
+                }
+            }
+        }
+        problems
+    }
+
+    /// Conditions on the state that nothing in the file writes.
+    pub(super) fn unwritten_state(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+        // Another program may change the state as it likes.
+        if !matches!(agent.reached, Reached::Inline(_)) || self.dialect == Dialect::ElizaOs {
+            return Vec::new();
+        }
+        let mut written = vec!["scenario".to_owned()];
+        paths_of(&Value::Object(self.setup.state.clone()), "", &mut written);
+        for patch in self.setup.mocks.iter().filter_map(|mock| mock.state.as_ref()) {
+            paths_of(&serde_json::to_value(patch).unwrap_or_default(), "", &mut written);
+        }
+        let mut problems = Vec::new();
+        for evaluation in self.evaluations() {
+            let Check::State { matches } = &evaluation.check else { continue };
+            let mut asked = Vec::new();
+            asked_paths(matches.source(), &mut asked);
+            for path in asked.iter().filter(|path| !is_written(path, &written)) {
+                let message = format!("nothing in this file writes `{path}`");
+                let place = line_span(text, evaluation.line);
+                let mut problem = Problem::error("never-written", place, message);
+                problem.severity = Severity::Warning;
+                let scoped = format!("session.{path}");
+                let help = if is_written(&scoped, &written) {
+                    format!("did you mean `{scoped}`?")
+                } else {
+                    match nearest(path, written.iter().map(String::as_str)) {
+                        Some(word) => format!("did you mean `{word}`?"),
+                        None => "the state is written by `setup.state` and by `state` of a mock: state: {session: {key: value}}"
+                            .to_owned(),
+                    }
+                };
+                problems.push(problem.help(help));
+            }
+        }
+        problems
+    }
+
+    /// What looks like a variable in what the user says, and is none.
+    pub(super) fn unfilled(&self, text: &str) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for step in &self.run {
+            let mut lines: Vec<&str> = Vec::new();
+            match &step.action {
+                Action::Input(input) => lines.push(input),
+                Action::Conversation { input, conversation } => {
+                    lines.extend(input.as_deref());
+                    if let ConversationUser::Script(script) = &conversation.user {
+                        lines.extend(script.iter().map(String::as_str));
+                    }
+                }
+                Action::Code { .. } => {}
+            }
+            for found in lines.into_iter().flat_map(|line| PLACEHOLDER.find_iter(line)) {
+                let found = found.as_str();
+                let from = line_span(text, step.line).start;
+                let at = text[from..].find(found).map_or(from, |at| from + at);
+                let message =
+                    format!("`{found}` is sent as it stands: nothing is filled in in what the user says");
+                let mut problem = Problem::error("not-filled-in", at..at + found.len(), message);
+                problem.severity = Severity::Warning;
+                problems.push(problem.help(
+                    "write the value itself; leave it where the agent is to see just these characters",
+                ));
+            }
+        }
+        problems
+    }
+}
+
+/// Something like `${EMAIL}`.
+static PLACEHOLDER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\$\{[A-Za-z_][A-Za-z0-9_.]*\}").expect("it is a regular expression"));
+
+/// A literal answer that is not of the form that the tool's answers have.
+fn unfit_response(mock: &Mock, tool: &ToolDefinition, place: &Range<usize>) -> Option<Problem> {
+    let always_fails = mock.probability.is_none() && mock.error.is_some();
+    if mock.person || mock.response_fn.is_some() || always_fails {
+        return None;
+    }
+    let broken = violations(tool.output.as_ref()?, mock.response.as_ref().unwrap_or(&Value::Null));
+    if broken.is_empty() {
+        return None;
+    }
+    let name = &tool.name;
+    let message = match &mock.response {
+        Some(_) => format!("`response` breaks the `output` schema of `{name}`: {}", listed(&broken)),
+        None => format!(
+            "without `response` it gives nothing, which breaks the `output` schema of `{name}`: {}",
+            listed(&broken)
+        ),
+    };
+    let help = "the tool itself would be refused such an answer; give one of its form, or change `output`";
+    Some(Problem::error("bad-response", place.clone(), message).help(help))
+}
+
+/// Conditions of a mock on arguments that the tool does not take.
+fn unfit_condition(mock: &Mock, tool: &ToolDefinition, place: &Range<usize>) -> Vec<Problem> {
+    let when = &mock.when;
+    let first = |list: &Option<Vec<Value>>| match list.as_deref() {
+        Some([Value::Object(fields)]) => Some(fields.clone()),
+        _ => None,
+    };
+    let conditions = [when.input.clone(), first(&when.args), first(&when.partial_args)];
+    let found = conditions.iter().flatten().flat_map(|fields| literal_misfits(fields, tool));
+    found
+        .map(|misfit| {
+            let message = format!("{}, so this never holds", misfit.message);
+            misfit.help(Problem::error("never-true", place.clone(), message))
+        })
+        .collect()
+}
+
+/// Something that is asked of an argument and that the tool's schema does not allow.
+struct Misfit {
+    message: String,
+    help: Option<String>,
+}
+
+impl Misfit {
+    fn help(&self, problem: Problem) -> Problem {
+        match &self.help {
+            Some(help) => problem.help(help.clone()),
+            None => problem,
+        }
+    }
+}
+
+/// Where queries stand, nothing is said.
+fn misfits(pattern: &Map<String, Value>, tool: &ToolDefinition) -> Vec<Misfit> {
+    let mut found = Vec::new();
+    if let Some(schema) = &tool.parameters {
+        compare(&Value::Object(pattern.clone()), schema, (&tool.name, "", Queries::Are), &mut found);
+    }
+    found
+}
+
+fn literal_misfits(pattern: &Map<String, Value>, tool: &ToolDefinition) -> Vec<Misfit> {
+    let mut found = Vec::new();
+    if let Some(schema) = &tool.parameters {
+        compare(&Value::Object(pattern.clone()), schema, (&tool.name, "", Queries::AreValues), &mut found);
+    }
+    found
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Queries {
+    Are,
+    AreValues,
+}
+
+fn compare(
+    pattern: &Value,
+    schema: &Value,
+    (tool, path, queries): (&str, &str, Queries),
+    found: &mut Vec<Misfit>,
+) {
+    match pattern {
+        Value::Object(fields) if queries == Queries::Are && fields.keys().any(|key| key.starts_with('$')) => {
+        }
+        Value::Object(fields) => {
+            let Some(properties) = schema["properties"].as_object() else { return };
+            for (key, value) in fields {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                if let Some(schema) = properties.get(key) {
+                    compare(value, schema, (tool, &path, queries), found);
+                } else if is_closed(schema) {
+                    let known = nearest(key, properties.keys().map(String::as_str));
+                    let help = known.map(|word| format!("did you mean `{word}`?"));
+                    found.push(Misfit { message: format!("`{tool}` takes no argument `{path}`"), help });
+                }
+            }
+        }
+        // How many there are and which is not for a pattern to say.
+        Value::Array(_) => {}
+        value => {
+            let broken = violations(schema, value);
+            if let Some(first) = broken.first() {
+                let message = format!("`{path}` of `{tool}` cannot be this: {}", first.message);
+                found.push(Misfit { message, help: None });
+            }
+        }
+    }
+}
+
+/// Whether a schema names all that it takes. One that does not say otherwise is taken at its word.
+fn is_closed(schema: &Value) -> bool {
+    let open = ["patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "dependentSchemas"];
+    let more = schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+    !more && open.iter().all(|key| schema.get(key).is_none())
+}
+
+/// What of a value breaks a schema; nothing where the schema cannot be used by itself.
+fn violations(schema: &Value, value: &Value) -> Vec<Violation> {
+    Schema::new(schema.clone()).check(value).unwrap_or_default()
+}
+
+fn listed(violations: &[Violation]) -> String {
+    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// The paths at which a value has something.
+fn paths_of(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (key, value) in fields {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                paths_of(value, &path, found);
+            }
+        }
+        _ if path.is_empty() => {}
+        _ => found.push(path.to_owned()),
+    }
+}
+
+/// The paths that a query asks about.
+fn asked_paths(query: &Value, found: &mut Vec<String>) {
+    let Value::Object(fields) = query else { return };
+    for (key, value) in fields {
+        match (key.strip_prefix('$'), value) {
+            (None, _) => found.push(key.clone()),
+            (Some("and" | "or" | "nor"), Value::Array(parts)) => {
+                parts.iter().for_each(|part| asked_paths(part, found));
+            }
+            (Some(_), _) => {}
+        }
+    }
+}
+
+/// Whether something at, above or below a path is written.
+fn is_written(path: &str, written: &[String]) -> bool {
+    let under = |low: &str, high: &str| {
+        low.strip_prefix(high).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    written.iter().any(|own| under(path, own) || under(own, path))
+}
