@@ -45,6 +45,7 @@ pub struct LlmAgent {
     sub_agents: Vec<AgentRef>,
     output: Option<Output>,
     max_rounds: u64,
+    reads_fences: bool,
     max_corrections: usize,
     history: History,
     settings: Settings,
@@ -76,6 +77,7 @@ impl LlmAgent {
             sub_agents: Vec::new(),
             output: None,
             max_rounds: 16,
+            reads_fences: false,
             max_corrections: 2,
             history: History::All,
             settings: Settings::default(),
@@ -163,6 +165,13 @@ impl LlmAgent {
     #[must_use]
     pub fn history(mut self, history: History) -> Self {
         self.history = history;
+        self
+    }
+
+    /// The same agent, whose answer may stand in a Markdown code fence, with words around it.
+    #[must_use]
+    pub fn read_fences(mut self) -> Self {
+        self.reads_fences = true;
         self
     }
 
@@ -261,7 +270,8 @@ impl LlmAgent {
         let output = match schema {
             None => Value::String(text),
             Some(schema) => {
-                let value = match rehearsal_core::json::from_str::<Value>(text.trim()) {
+                let json = if self.reads_fences { unfenced(&text) } else { text.trim() };
+                let value = match rehearsal_core::json::from_str::<Value>(json) {
                     Ok(value) => value,
                     Err(error) => {
                         let message = format!("the answer is not JSON: {error}");
@@ -281,6 +291,18 @@ impl LlmAgent {
             key.iter().map(|key| StatePatch::replacing(state, SESSION, key, output.clone())).collect();
         Ok(Ok(Done { output, changes, transfer_to: None }))
     }
+}
+
+/// What stands in the only code fence of a text; all of it where there is none, or more than one.
+fn unfenced(text: &str) -> &str {
+    const FENCE: &str = "```";
+    let parts: Vec<&str> = text.split(FENCE).collect();
+    let [before, inside, _] = parts.as_slice() else { return text.trim() };
+    if before.trim_start().starts_with(['{', '[']) {
+        return text.trim();
+    }
+    // The word behind the fence says what language it is.
+    inside.split_once('\n').map_or(*inside, |(_, rest)| rest).trim()
 }
 
 /// How far an execution has come, by what is on the ledger.

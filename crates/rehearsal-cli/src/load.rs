@@ -122,7 +122,10 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completeness {
     /// None: it is going to be run.
-    Runnable,
+    Runnable {
+        /// Whether its tools run for real.
+        live: bool,
+    },
     /// Those that the dialect leaves to whoever runs it.
     AsWritten,
 }
@@ -144,6 +147,11 @@ impl Selection {
 
     /// Reads the files and shows what is wrong with them; nothing when what was asked for cannot be done at all.
     pub(crate) fn load(&self, completeness: Completeness) -> Option<Outcome> {
+        self.load_some(completeness, false)
+    }
+
+    /// The same, where files that cannot be used may be left out.
+    pub(crate) fn load_some(&self, completeness: Completeness, keep_going: bool) -> Option<Outcome> {
         let paths = match files::find(&self.paths) {
             Ok(paths) => paths,
             Err(error) => {
@@ -180,7 +188,8 @@ impl Selection {
                     problems.push(problem);
                 }
                 if !lenient {
-                    problems.extend(found.missing(&text));
+                    let live = completeness == Completeness::Runnable { live: true };
+                    problems.extend(found.missing_for(&text, live));
                 }
                 if self.compat.is_none() && self.agent.is_none() {
                     problems.extend(found.unused(&text));
@@ -207,7 +216,7 @@ impl Selection {
                 }
             }
         }
-        if outcome.unusable > 0 || outcome.usable.is_empty() {
+        if outcome.usable.is_empty() || (outcome.unusable > 0 && !keep_going) {
             return Some(outcome);
         }
         for (role, spec) in &idle {

@@ -196,17 +196,23 @@ impl Scenario {
 
     /// What the scenario needs and does not name: an agent, and models for its parts.
     pub fn missing(&self, text: &str) -> Vec<Problem> {
+        self.missing_for(text, false)
+    }
+
+    /// What the scenario needs and does not name; mocks do not count where the tools run for real.
+    pub fn missing_for(&self, text: &str, live: bool) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let line = |line: usize| line_span(text, line);
+        let place = |at: usize| line_span(text, at);
         if self.talks() && self.agent.is_none() {
-            let problem = Problem::error("no-agent", line(1), "the scenario does not say what is under test");
+            let problem =
+                Problem::error("no-agent", place(1), "the scenario does not say what is under test");
             problems.push(problem.help(
                 "add an agent:\n  agent:\n    instructions: You are a helpful assistant.\n  models:\n    agent: openai:gpt-4o\n\
                  or name a file that has one: --agent FILE",
             ));
         }
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.span.is_empty()) {
-            problems.extend(self.misfits(agent, text));
+            problems.extend(self.misfits(agent, text, live));
         }
         if let Some(agent) = &self.agent {
             problems.extend(self.unfindable(agent, text));
@@ -223,7 +229,7 @@ impl Scenario {
             told.push((role, written));
             let key = written.unwrap_or(role.key());
             let message = format!("{} needs a model, and no model is called `{key}`", role.of());
-            let problem = Problem::error("no-model", line(at), message);
+            let problem = Problem::error("no-model", place(at), message);
             problems.push(problem.help(format!(
                 "add it:\n  models:\n    {key}: openai:gpt-4o   # or {{script: [{{say: Hello}}]}}\nor name it on the command line: --model {key}=openai:gpt-4o"
             )));
@@ -232,18 +238,20 @@ impl Scenario {
     }
 
     /// What the file says about tools and does not fit an agent that it did not know.
-    fn misfits(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+    fn misfits(&self, agent: &AgentUnderTest, text: &str, live: bool) -> Vec<Problem> {
         let first = self.setup.mocks.first().map_or(1, |mock| mock.line);
         let mut problems: Vec<Problem> = unreachable_mocks(agent, line_span(text, first))
-            .filter(|_| !self.setup.mocks.is_empty())
+            .filter(|_| !live && !self.setup.mocks.is_empty())
             .into_iter()
             .collect();
         let unknown =
             self.setup.mocks.iter().filter_map(|mock| unknown_tool(mock, agent, line_span(text, mock.line)));
-        problems.extend(unknown.map(|problem| match self.dialect {
-            Dialect::Rehearsal => problem,
-            Dialect::ElizaOs => Problem { severity: Severity::Warning, ..problem },
-        }));
+        problems.extend(unknown);
+        if self.dialect == Dialect::ElizaOs {
+            for problem in &mut problems {
+                problem.severity = Severity::Warning;
+            }
+        }
         let listed = self.setup.passthrough.iter();
         problems.extend(listed.filter_map(|name| not_runnable(name, agent, line_span(text, 1))));
         problems

@@ -103,6 +103,40 @@ impl Expression {
         Self::read(source, Wanted::Value)
     }
 
+    /// A text as it stands, for what is no code: the answer of a mock in files whose runner gives it verbatim.
+    pub(crate) fn verbatim(source: &str) -> Self {
+        let code = format!("(function () {{ return {}; }})", Value::from(source));
+        Self::new(source, Program { code, function_from: None, wanted: Wanted::Value }, Some(CONSTANT))
+    }
+
+    /// A condition that always holds, for a matcher that is no code.
+    pub(crate) fn always(source: &str) -> Self {
+        let code = "(function () { return true; })".to_owned();
+        Self::new(source, Program { code, function_from: None, wanted: Wanted::Truth }, Some(CONSTANT))
+    }
+
+    /// Whether a source is plain text: it names nothing of the call and nothing of the language, and has no `${…}`.
+    pub(crate) fn is_plain_text(source: &str) -> bool {
+        let words = tokens::tokens(source, Reading::Code);
+        let text = |token: &Token| token.text(source).to_owned();
+        let is_code = |token: &Token| {
+            let text = text(token);
+            ["=>", "function"].contains(&text.as_str()) || template::SCOPE.contains(&text.as_str())
+        };
+        if source.contains("${") || source.trim().is_empty() || words.iter().any(is_code) {
+            return false;
+        }
+        let begins = words.first().map(&text).unwrap_or_default();
+        let parses = Parser::new().is_ok_and(|parser| form(&parser, source).is_ok());
+        if !parses {
+            return !begins_as_statement(source, &words)
+                && !["return", "throw", "async", "import", "(", "{", "["].contains(&begins.as_str());
+        }
+        let names: Vec<String> = words.iter().filter(|token| token.kind == Kind::Word).map(text).collect();
+        let is_known = |name: &String| BUILT_IN.contains(&name.as_str());
+        !names.iter().any(is_known) && names.iter().any(|name| !PURE.contains(&name.as_str()))
+    }
+
     /// A value; a template gives what it would give as a response.
     pub fn value(source: &str) -> Result<Self, SyntaxError> {
         Self::read(source, Wanted::Value)
@@ -391,6 +425,10 @@ fn refuse_import(source: &str, words: &[Token]) -> Result<(), SyntaxError> {
         _ => Ok(()),
     }
 }
+
+/// What the language brings along and an expression may use.
+const BUILT_IN: [&str; 9] =
+    ["Array", "Date", "JSON", "Math", "Object", "RegExp", "parseFloat", "parseInt", "globalThis"];
 
 /// The names of the language whose meaning does not depend on anything outside.
 const PURE: [&str; 15] = [

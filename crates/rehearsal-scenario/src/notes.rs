@@ -203,11 +203,11 @@ impl<'a> StepView<'a> {
             .collect()
     }
 
-    /// What evaluators of text read: the agent's last reply, or what the code wrote; with the number of its event
+    /// What evaluators of text read: the agent's last reply, or what the code wrote, without white space around it; with the number of its event
     /// where it has one.
     pub fn reply(&self) -> Option<(Option<u64>, String)> {
         match (self.started.kind, &self.ended) {
-            (StepKind::Code, Some(ended)) => Some((None, ended.stdout.clone())),
+            (StepKind::Code, Some(ended)) => Some((None, ended.stdout.trim().to_owned())),
             (StepKind::Code, None) => None,
             _ => last_reply(self.events).map(|(seq, text)| (Some(seq), text)),
         }

@@ -77,7 +77,10 @@ impl Reader<'_> {
             NodeValue::Map(entries) => {
                 let read = vec![false; entries.len()];
                 let settled = read.clone();
-                Some(Fields { what, span: node.span.clone(), entries, read, settled, known: Vec::new() })
+                let dropped =
+                    entries.iter().map(|entry| is_left_out(self.dialect, &what, &entry.key)).collect();
+                let known = Vec::new();
+                Some(Fields { what, span: node.span.clone(), entries, read, settled, dropped, known })
             }
             _ => {
                 self.wrong_type(node, &what, "a map");
@@ -140,9 +143,16 @@ const OURS: &[(&str, &[&str])] = &[
     ("step ", &["description", "tags", "context", "timeout_ms"]),
     ("`conversation`", &["user"]),
     ("a termination condition", &["expression"]),
-    ("a mock", &["description", "person"]),
+    ("a mock", &["description", "person", "state"]),
     ("an evaluation", &["description"]),
 ];
+
+/// Whether a key is not read at all: one of ours that the other runner drops, and that says more than a remark.
+fn is_left_out(dialect: Dialect, what: &str, key: &str) -> bool {
+    dialect == Dialect::ElizaOs
+        && key != "description"
+        && OURS.iter().any(|(place, keys)| what.starts_with(place) && keys.contains(&key))
+}
 
 /// How many unknown keys of a map get a suggestion: finding one takes a while, and nobody reads thousands.
 const MAX_HELPED: usize = 200;
@@ -156,6 +166,8 @@ pub(crate) struct Fields<'n> {
     read: Vec<bool>,
     /// Which entries may be without a value, or were already said to be.
     settled: Vec<bool>,
+    /// Which entries are left out, because the runner whose files are read drops them.
+    dropped: Vec<bool>,
     known: Vec<&'static str>,
 }
 
@@ -168,7 +180,7 @@ impl<'n> Fields<'n> {
     /// One field, if it is there. A field without a value counts as missing here, and [`Fields::finish`] reports it.
     pub(crate) fn get(&mut self, key: &'static str) -> Option<&'n Node> {
         self.know(key);
-        let at = self.entries.iter().position(|entry| entry.key == key)?;
+        let at = self.at(key)?;
         self.read[at] = true;
         let node = &self.entries[at].value;
         (node.value != NodeValue::Null).then_some(node)
@@ -188,20 +200,26 @@ impl<'n> Fields<'n> {
         }
     }
 
-    fn settle(&mut self, key: &str) -> Option<usize> {
+    /// Where a key is among the entries, unless it is left out.
+    fn at(&self, key: &str) -> Option<usize> {
         let at = self.entries.iter().position(|entry| entry.key == key)?;
+        (!self.dropped[at]).then_some(at)
+    }
+
+    fn settle(&mut self, key: &str) -> Option<usize> {
+        let at = self.at(key)?;
         self.settled[at] = true;
         Some(at)
     }
 
     /// Whether a key is there, with or without a value.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.entries.iter().any(|entry| entry.key == key)
+        self.at(key).is_some()
     }
 
     /// Where a key stands.
     pub(crate) fn key_span(&self, key: &str) -> Option<Range<usize>> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.key_span.clone())
+        self.at(key).map(|at| self.entries[at].key_span.clone())
     }
 
     /// One field that must be there.
@@ -343,10 +361,12 @@ impl<'n> Fields<'n> {
     /// Reports the keys that nobody asked for, and those without a value.
     pub(crate) fn finish(self, reader: &mut Reader<'_>) {
         self.report_empty(reader);
+        self.report_left_out(reader);
         // Why something is there may be said anywhere.
         let says_why =
             |entry: &Entry| entry.key == "description" && matches!(entry.value.value, NodeValue::Text(_));
-        let unread = self.entries.iter().zip(&self.read).filter(|(_, read)| !**read).map(|(entry, _)| entry);
+        let taken = self.read.iter().zip(&self.dropped).map(|(read, dropped)| *read || *dropped);
+        let unread = self.entries.iter().zip(taken).filter(|(_, taken)| !*taken).map(|(entry, _)| entry);
         for (count, entry) in unread.filter(|entry| !says_why(entry)).enumerate() {
             let message = format!("{} has no key `{}`", self.what, entry.key);
             let problem = Problem::error("unknown-key", entry.key_span.clone(), message);
@@ -358,6 +378,23 @@ impl<'n> Fields<'n> {
                 Some(word) => problem.help(format!("did you mean `{word}`?")),
                 None => problem.help(format!("its keys are: {}", list(self.known.iter().copied()))),
             });
+        }
+    }
+
+    /// Tells which keys of ours another runner drops, and are left out as it would.
+    fn report_left_out(&self, reader: &mut Reader<'_>) {
+        for (entry, _) in self.entries.iter().zip(&self.dropped).filter(|(_, dropped)| **dropped) {
+            let message =
+                format!("{} is left out: the runner of these files does not know it", self.name(&entry.key));
+            let message = message.replacen(&format!(" of {}", self.what), "", 1);
+            let problem = Problem::error("no-effect", entry.key_span.clone(), message);
+            let help = match entry.key.as_str() {
+                "agent" | "models" | "prices" | "variables" => {
+                    "give it in a file of its own: --agent FILE; or run the file as one of ours, without `--compat`"
+                }
+                _ => "run the file as one of ours, without `--compat`, to have it acted on",
+            };
+            reader.report_without_effect(problem.help(help));
         }
     }
 

@@ -287,6 +287,9 @@ fn build(text: &str, raw: Spanned<Raw>, depth: usize) -> Result<Node, Problem> {
     }
     let value = match raw.value {
         Raw::Scalar(read) if is_tagged_as_text(&text[..defined.start]) => NodeValue::Text(read),
+        Raw::Scalar(read) if read.is_empty() && scalar::ends_in_block(&text[..defined.start]) => {
+            NodeValue::Text(read)
+        }
         Raw::Scalar(read) => scalar::resolve(&text[defined.clone()], read),
         Raw::List(items) => {
             let items = items.into_iter().map(|item| build(text, item, depth + 1));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::{FutureExt, join_all};
 use rehearsal_agent::{AgentRef, DirectPort, Flow, History, LlmAgent, Model, Session, run_at};
-use rehearsal_core::{Content, InvocationId, Ledger, MetricResult, Phase, Player, Settings};
+use rehearsal_core::{Content, EventBody, InvocationId, Ledger, MetricResult, Phase, Player, Settings};
 use rehearsal_metrics::{Assessment, MetricRef, Question};
 use serde_json::Value;
 
@@ -111,21 +111,46 @@ async fn ask(
         .output_schema(question.schema.clone())
         .history(History::Execution)
         .settings(settings)
+        .read_fences()
         .into();
     branch.say_to(path.clone(), Content::user(question.prompt.clone())).map_err(|error| error.to_string())?;
-    let asked = run_at(path, &judge, branch, &DirectPort);
+    let asked = run_at(path.clone(), &judge, branch, &DirectPort);
     // A person takes the time a person takes.
     let asked =
         async { if is_person { Ok(asked.await) } else { tokio::time::timeout(judges.timeout, asked).await } };
     match asked.await {
         Err(_) => Err(format!("the judge gave no answer within {:?}", judges.timeout)),
         Ok(Err(error)) => {
-            Err(format!("the judge gave no usable answer: {}", error.failure(Phase::Metric).message))
+            let why = error.failure(Phase::Metric).message;
+            Err(format!("the judge gave no usable answer: {why}{}", answered(branch.ledger(), &path)))
         }
         Ok(Ok(Flow::Waiting(_))) => Err("the judge waits for somebody, but it has to answer".to_owned()),
         Ok(Ok(Flow::Done(done))) => Ok(done.output),
     }
 }
+
+/// What a judge answered last and how often it was asked, for messages.
+fn answered(ledger: &Ledger, path: &InvocationId) -> String {
+    let answers: Vec<String> = ledger
+        .events()
+        .iter()
+        .filter(|event| event.invocation.as_ref() == Some(path))
+        .filter_map(|event| match &event.body {
+            EventBody::ModelResponse(response) => Some(response.content.text()),
+            _ => None,
+        })
+        .collect();
+    let Some(last) = answers.last() else { return String::new() };
+    let mut shown: String = last.chars().take(SHOWN).collect();
+    if shown.len() < last.len() {
+        shown.push('…');
+    }
+    let times = if answers.len() == 1 { "once".to_owned() } else { format!("{} times", answers.len()) };
+    format!("; it was asked {times} and last answered {shown:?}")
+}
+
+/// How much of a judge's answer a message shows, in characters.
+const SHOWN: usize = 300;
 
 impl Judges {
     fn model_for(&self, question: &Question) -> Result<Arc<dyn Model>, String> {

@@ -20,7 +20,7 @@ use self::keeping::{Curtain, Keeping};
 use self::out::OutFolder;
 use self::print::{Detail, Printer};
 use self::progress::Progress;
-use crate::load::{Completeness, Loaded, Selection};
+use crate::load::{Completeness, Loaded, Outcome, Selection};
 use crate::place::Place;
 use crate::times::duration;
 use crate::variables::Variables;
@@ -55,6 +55,9 @@ pub(crate) struct RunArgs {
     /// Let tools run for real: mocks do not answer, and tools with a `command` or `http` do what they do
     #[arg(long, help_heading = "Running")]
     live: bool,
+    /// Run what can be used although other files cannot; these are counted, and the exit code is 2
+    #[arg(long, help_heading = "Running")]
+    keep_going: bool,
     /// A file of NAME=value lines, for keys and for the variables that scenarios name
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     env_file: Option<PathBuf>,
@@ -169,10 +172,12 @@ pub(crate) fn run(args: &RunArgs) -> ExitCode {
 }
 
 fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
-    let Some(outcome) = args.selection.load(Completeness::Runnable) else { return Ok(exit::bad_input()) };
-    if outcome.unusable > 0 {
-        let (count, plural) = (outcome.unusable, if outcome.unusable == 1 { "" } else { "s" });
-        return Err(format!("{count} file{plural} cannot be used; nothing was run"));
+    let completeness = Completeness::Runnable { live: args.live };
+    let Some(outcome) = args.selection.load_some(completeness, args.keep_going) else {
+        return Ok(exit::bad_input());
+    };
+    if let Some(message) = unusable(&outcome, args.keep_going) {
+        return Err(message);
     }
     if let Some(message) = outcome.nothing_chosen() {
         return Err(message);
@@ -233,13 +238,36 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
         }
         keeping.leave();
     }
+    if outcome.unusable > 0 {
+        let (plural, were) = if outcome.unusable == 1 { ("", "was") } else { ("s", "were") };
+        output::message(&format!(
+            "error: {} file{plural} cannot be used and {were} not run",
+            outcome.unusable
+        ));
+    }
     Ok(if interrupted {
         exit::interrupted()
+    } else if outcome.unusable > 0 {
+        exit::bad_input()
     } else if suite_run.result.passed() {
         exit::PASSED
     } else {
         exit::not_passed()
     })
+}
+
+/// Why files that cannot be used stop the run; nothing where they do not.
+fn unusable(outcome: &Outcome, keep_going: bool) -> Option<String> {
+    let (count, plural) = (outcome.unusable, if outcome.unusable == 1 { "" } else { "s" });
+    if count == 0 || (keep_going && !outcome.usable.is_empty()) {
+        return None;
+    }
+    let hint = if outcome.usable.is_empty() {
+        ""
+    } else {
+        "\n\nhint: `--keep-going` runs the others and says how many were not run"
+    };
+    Some(format!("{count} file{plural} cannot be used; nothing was run{hint}"))
 }
 
 /// What a run leaves: files where they are asked for, and what is in the store.

@@ -77,14 +77,14 @@ fn form(judge: &JudgeEvaluation) -> Value {
         properties["score"] = json!({"type": "number", "minimum": 0, "maximum": 1});
     } else {
         properties["judgment"] = json!({"type": "string", "enum": ["yes", "no"]});
-        properties["confidence"] = json!({
-            "type": "number",
-            "minimum": 0,
-            "maximum": 1,
-            "description": "How sure you are of the judgment.",
-        });
     }
-    object(properties)
+    let mut form = object(properties);
+    if !asks_for_number(judge) {
+        // Only told: whatever stands there, or nothing, decides nothing.
+        form["properties"]["confidence"] =
+            json!({"description": "How sure you are of the judgment, a number from 0 to 1."});
+    }
+    form
 }
 
 /// Makes a form ask for a property, which it may not have had.

@@ -14,8 +14,8 @@ use super::text::has;
 /// Something that the user said and the agent should remember.
 pub(super) struct Memory<'s> {
     item: &'s str,
-    /// Where in the turns of the scene the user said it.
-    said: usize,
+    /// Where in the turns of the scene the user said it in these words; else the judge finds where it was meant.
+    said: Option<usize>,
     /// How many of the turns after that are looked at.
     turns: usize,
 }
@@ -23,7 +23,7 @@ pub(super) struct Memory<'s> {
 /// What is to be remembered, with the turns in which it should be.
 ///
 /// # Errors
-/// The user never said something, or said it only in the last turn.
+/// The user said something only in the last turn.
 pub(super) fn memories<'s>(
     scene: &Scene<'_>,
     items: &'s [String],
@@ -33,8 +33,16 @@ pub(super) fn memories<'s>(
         let says =
             |said: &Option<(u64, String)>| said.as_ref().is_some_and(|(_, text)| has(text, item, false));
         let said = scene.turns.iter().position(|turn| says(&turn.user));
-        let said = said.ok_or_else(|| format!("the user never says {item:?}"))?;
-        let left = scene.turns.len() - said - 1;
+        let Some(at) = said else {
+            let left = scene.turns.len().saturating_sub(1);
+            if left == 0 {
+                return Err(format!(
+                    "one turn shows nothing of whether {item:?} is remembered; more turns are needed"
+                ));
+            }
+            return Ok(Memory { item, said: None, turns: usize::try_from(retention_turns).unwrap_or(left) });
+        };
+        let left = scene.turns.len() - at - 1;
         if left == 0 {
             return Err(format!(
                 "the user says {item:?} only in the last turn, so nothing shows whether it is remembered"
@@ -46,17 +54,55 @@ pub(super) fn memories<'s>(
 }
 
 impl Memory<'_> {
-    /// The numbers of the turns that are looked at.
-    fn numbers(&self, scene: &Scene<'_>) -> Vec<usize> {
-        scene.turns[self.said + 1..=self.said + self.turns].iter().map(|turn| turn.number).collect()
+    /// The numbers of the turns that are looked at when the user said it in this one.
+    fn numbers(&self, scene: &Scene<'_>, said: usize) -> Vec<usize> {
+        scene.turns.iter().skip(said + 1).take(self.turns).map(|turn| turn.number).collect()
     }
 }
 
+/// The question for something that the user may have said in other words: the judge finds where, too.
+fn question_of_meaning(scene: &Scene<'_>, memory: &Memory<'_>) -> Question {
+    let numbers: Vec<usize> = scene.turns.iter().map(|turn| turn.number).collect();
+    let mut record = Record::default();
+    record.turns(&scene.turns);
+    Question {
+        instructions: INSTRUCTIONS.to_owned(),
+        prompt: format!(
+            "QUESTION\nIn which turn does the user first tell the agent {:?}, in whatever words? Does the agent \
+             still know it in each turn after that one?\nIt does not where it asks for it again, contradicts it, or \
+             acts as if it had never been said. Where nothing in a turn depends on it, the agent counts as still \
+             knowing it.\n\n{}\n\nAnswer with the number of that turn, or null where the user never tells it, and \
+             for each turn after it by itself.",
+            memory.item,
+            record.fenced(),
+        ),
+        schema: object(json!({
+            "said_in_turn": {"type": ["integer", "null"]},
+            "turns": opinions(&numbers),
+        })),
+        judge: None,
+        temperature: None,
+    }
+}
+
+/// The form of what is said of each turn.
+fn opinions(numbers: &[usize]) -> Value {
+    json!({
+        "type": "array",
+        "items": object(json!({
+            "turn": {"type": "integer", "enum": numbers},
+            "reasoning": reasoning(),
+            "remembered": {"type": "boolean"},
+        })),
+    })
+}
+
 pub(super) fn question(scene: &Scene<'_>, memory: &Memory<'_>) -> Question {
-    let numbers = memory.numbers(scene);
+    let Some(said) = memory.said else { return question_of_meaning(scene, memory) };
+    let numbers = memory.numbers(scene, said);
     let list: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     let mut record = Record::default();
-    record.turns(&scene.turns[memory.said..=memory.said + memory.turns]);
+    record.turns(&scene.turns[said..=said + numbers.len()]);
     Question {
         instructions: INSTRUCTIONS.to_owned(),
         prompt: format!(
@@ -64,21 +110,14 @@ pub(super) fn question(scene: &Scene<'_>, memory: &Memory<'_>) -> Question {
              these turns: {}?\nIt does not where it asks for it again, contradicts it, or acts as if it had never \
              been said. Where nothing in a turn depends on it, the agent counts as still knowing it.\n\n{}\n\n\
              Answer the question above for each of the turns {} by itself.",
-            scene.turns[memory.said].number,
+            scene.turns[said].number,
             memory.item,
             list.join(", "),
             record.fenced(),
             list.join(", "),
         ),
         schema: object(json!({
-            "turns": {
-                "type": "array",
-                "items": object(json!({
-                    "turn": {"type": "integer", "enum": numbers},
-                    "reasoning": reasoning(),
-                    "remembered": {"type": "boolean"},
-                })),
-            },
+            "turns": opinions(&numbers),
         })),
         judge: None,
         temperature: None,
@@ -87,6 +126,8 @@ pub(super) fn question(scene: &Scene<'_>, memory: &Memory<'_>) -> Question {
 
 #[derive(Deserialize)]
 struct Answer {
+    #[serde(default)]
+    said_in_turn: Option<usize>,
     turns: Vec<Opinion>,
 }
 
@@ -108,7 +149,21 @@ pub(super) fn conclude(
     let mut told = Vec::new();
     for (memory, answer) in memories.iter().zip(answers) {
         let given: Answer = read(answer)?;
-        let numbers = memory.numbers(scene);
+        let at = |number: usize| scene.turns.iter().position(|turn| turn.number == number);
+        let Some(said) = memory.said.or_else(|| given.said_in_turn.and_then(at)) else {
+            return Ok(MetricResult::unscored(format!(
+                "the user never says anything about {:?}\n\nhint: name what the user tells the agent, in the \
+                 user's words or in a description of it",
+                memory.item
+            )));
+        };
+        let numbers = memory.numbers(scene, said);
+        if numbers.is_empty() {
+            return Ok(MetricResult::unscored(format!(
+                "the user says {:?} only in the last turn, so nothing shows whether it is remembered",
+                memory.item
+            )));
+        }
         let of = |number: &usize| given.turns.iter().find(|turn| turn.turn == *number);
         let missing = numbers.iter().find(|number| of(number).is_none());
         if let Some(number) = missing {

@@ -109,7 +109,7 @@ impl<'a> Scene<'a> {
     /// for a last turn in which the agent said nothing.
     pub(super) fn reply(&self) -> Option<(u64, String)> {
         if self.is_code() {
-            return Some((self.end_seq()?, self.step.ended.as_ref()?.stdout.clone()));
+            return Some((self.end_seq()?, self.step.ended.as_ref()?.stdout.trim().to_owned()));
         }
         let said = match self.last_turn() {
             Some(turn) => turn.agent.clone(),

@@ -61,5 +61,5 @@ fn folded(text: &str) -> String {
 }
 
 pub(super) fn quoted(text: &str) -> String {
-    format!("{:?}", shorten(text.trim(), SHOWN))
+    format!("{:?}", shorten(text, SHOWN))
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{AgentUnderTest, Reached, ToolDefinition};
 use crate::Problem;
 use crate::js::{Expression, SyntaxError};
-use crate::read::{Fields, Reader, nearest};
+use crate::read::{Dialect, Fields, Reader, nearest};
 use crate::yaml::{Node, NodeValue};
 
 /// A mock of a tool.
@@ -89,6 +89,9 @@ pub(super) fn read(
     let response = fields.get_or_null("response").map(Node::to_json);
     let response_fn = fields.get("responseFn").and_then(|node| {
         let source = reader.text(node, "`responseFn` of a mock")?;
+        if reader.dialect == Dialect::ElizaOs && Expression::is_plain_text(&source) {
+            return read_expression(reader, node, Ok(Expression::verbatim(&source)));
+        }
         read_expression(reader, node, Expression::response(&source))
     });
     let error = fields.get("error").and_then(|node| read_error(reader, node));
@@ -269,7 +272,7 @@ fn read_when(reader: &mut Reader<'_>, node: &Node, known: &BTreeSet<String>) -> 
     Some(when)
 }
 
-/// Reports conditions on arguments that always hold, and ones that never do: a call has one argument, an object.
+/// Reports conditions on arguments that always hold.
 fn report_arguments(reader: &mut Reader<'_>, fields: &Fields<'_>, when: &MockWhen) {
     let mut report = |key: &str, code: &'static str, message: String, help: &str| {
         let place = fields.key_span(key).unwrap_or_else(|| fields.span());
@@ -290,24 +293,13 @@ fn report_arguments(reader: &mut Reader<'_>, fields: &Fields<'_>, when: &MockWhe
         let message = "an empty `partialArgs` holds for every call".to_owned();
         report("partialArgs", "always-true", message, "name something, or remove it");
     }
-    let never = |list: &[Value]| !matches!(list, [Value::Object(_)]);
-    if when.args.as_deref().is_some_and(never) {
-        let message = "a call has one argument, an object, so this never holds".to_owned();
-        let help = match when.args.as_deref() {
-            Some([]) => "write: args: [{}]",
-            _ => "write: args: [{name: value}], with all arguments of the call",
-        };
-        report("args", "never-true", message, help);
-    }
-    if partial.is_some_and(|list| !list.is_empty() && never(list)) {
-        let message = "a call has one argument, an object, so this never holds".to_owned();
-        report("partialArgs", "never-true", message, "write: partialArgs: [{name: value}]");
-    }
 }
 
 fn read_matcher(reader: &mut Reader<'_>, node: &Node) -> Option<Expression> {
     let source = reader.text(node, "`matcher` of a mock")?;
-    let matcher = read_expression(reader, node, Expression::matcher(&source))?;
+    let is_text = reader.dialect == Dialect::ElizaOs && Expression::is_plain_text(&source);
+    let read = if is_text { Ok(Expression::always(&source)) } else { Expression::matcher(&source) };
+    let matcher = read_expression(reader, node, read)?;
     if let Some(why) = matcher.why_constant() {
         let problem = Problem::error("always-true", node.span.clone(), why);
         reader.report_without_effect(problem.help("compare something of `args`, `input` or `context`"));

@@ -32,7 +32,25 @@ pub(crate) struct Mocks {
 struct Call<'a> {
     effect: &'a ToolEffect,
     args: Value,
+    /// The values of the arguments, in the order in which the tool names them.
+    places: Vec<Value>,
     context: Map<String, Value>,
+}
+
+impl Call<'_> {
+    /// The list of arguments in which the only one has them all, by name.
+    fn by_name(&self) -> Vec<Value> {
+        vec![self.args.clone()]
+    }
+}
+
+/// The values of arguments: those that the tool declares in its order, then the others in theirs.
+fn by_place(tool: Option<&ToolDefinition>, args: &Map<String, Value>) -> Vec<Value> {
+    let declared = tool.and_then(|tool| tool.parameters.as_ref()?.get("properties")?.as_object());
+    let declared = declared.cloned().unwrap_or_default();
+    let known = declared.keys().filter_map(|name| args.get(name));
+    let others = args.iter().filter(|(name, _)| !declared.contains_key(*name)).map(|(_, value)| value);
+    known.chain(others).cloned().collect()
 }
 
 impl Mocks {
@@ -74,8 +92,9 @@ impl Mocks {
     async fn mismatch(&self, mock: &Mock, call: &Call<'_>) -> Result<Option<String>, Refusal> {
         let when = &mock.when;
         let list = Value::Array(vec![call.args.clone()]);
+        let places = Value::Array(call.places.clone());
         if let Some(args) = &when.args
-            && !is_same(&Value::Array(args.clone()), &list)
+            && ![&list, &places].into_iter().any(|form| is_same(&Value::Array(args.clone()), form))
         {
             return Ok(Some(format!("`args` is {}, the call has {list}", json!(args))));
         }
@@ -91,24 +110,38 @@ impl Mocks {
         }
         if let Some(partial) = &when.partial_args {
             let fits = partial.len() <= 1 && partial.first().is_none_or(|part| contains(&call.args, part));
-            if !fits {
+            let by_place = partial.len() <= call.places.len()
+                && partial.iter().zip(&call.places).all(|(part, value)| contains(value, part));
+            if !fits && !by_place {
                 return Ok(Some(format!("`partialArgs` is {}, the call has {list}", json!(partial))));
             }
         }
         if let Some(matcher) = &when.matcher {
-            let value =
-                self.evaluate(matcher, call).await.map_err(|error| refusal("mock_matcher", mock, &error))?;
-            if value != Value::Bool(true) {
+            let by_name = self.evaluate(matcher, call, call.by_name()).await;
+            let holds = match by_name {
+                Ok(Value::Bool(true)) => true,
+                other => match (other, self.evaluate(matcher, call, call.places.clone()).await) {
+                    (_, Ok(value)) => value == Value::Bool(true),
+                    (Ok(_), Err(_)) => false,
+                    (Err(error), Err(_)) => return Err(refusal("mock_matcher", mock, &error)),
+                },
+            };
+            if !holds {
                 return Ok(Some("its `matcher` gives false".to_owned()));
             }
         }
         Ok(None)
     }
 
-    async fn evaluate(&self, expression: &Expression, call: &Call<'_>) -> Result<Value, JsError> {
+    async fn evaluate(
+        &self,
+        expression: &Expression,
+        call: &Call<'_>,
+        args: Vec<Value>,
+    ) -> Result<Value, JsError> {
         let cx = &call.effect.cx;
         let scope = Scope {
-            args: vec![call.args.clone()],
+            args,
             input: call.args.clone(),
             context: Value::Object(call.context.clone()),
             globals: Map::new(),
@@ -132,7 +165,12 @@ impl Mocks {
         }
         match (&mock.response_fn, &mock.response) {
             (Some(expression), _) => {
-                let value = self.evaluate(expression, call).await;
+                let value = match self.evaluate(expression, call, call.by_name()).await {
+                    Err(error @ JsError::Thrown { .. }) => {
+                        self.evaluate(expression, call, call.places.clone()).await.map_err(|_| error)
+                    }
+                    value => value,
+                };
                 value.map(ToolOutcome::Output).map_err(|error| refusal("mock_response", mock, &error))
             }
             (None, response) => Ok(ToolOutcome::Output(response.clone().unwrap_or_default())),
@@ -204,7 +242,9 @@ impl StandIn for Mocks {
             };
         }
         let context = effect.cx.state.scope(SCOPE).get::<Map<String, Value>>("context").unwrap_or_default();
-        let call = Call { effect, args: Value::Object((*effect.args).clone()), context };
+        let definition = self.tools.iter().find(|definition| definition.name == tool);
+        let places = by_place(definition, &effect.args);
+        let call = Call { effect, args: Value::Object((*effect.args).clone()), places, context };
         match self.first_match(&call).await? {
             Ok((index, mock)) => {
                 let (outcome, by) = if mock.person {

@@ -115,8 +115,16 @@ fn plural(count: u64) -> &'static str {
 ///
 /// A user who asks whether the assistant is an AI, or quotes it, stays in the role.
 pub(crate) fn message(raw: &str, agent_said: Option<&str>) -> Result<String, String> {
-    static OWN_LABEL: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"(?i)^\s*(user|person|customer|human)\s*:\s*"));
+    static OWN_LABEL: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"(?ix)^\s*[*_]*(?:
+                (?:the\s+|my\s+)?(?:user|person|customer|human)(?:['’]s)?
+                    (?:\s+(?:next\s+)?(?:response|reply|message|answer|says|said|turn))?
+              | (?:my\s+|the\s+)?(?:next\s+)?(?:response|reply|message)
+              | here(?:['’]s|\s+is)\s[^:\n]{0,60}\b(?:response|reply|message)
+            )[*_]*\s*:[*_]*\s*",
+        )
+    });
     static OTHER_LABEL: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"(?im)^\s*\**(assistant|agent|ai|bot|system)\**\s*:"));
     static AS_AI: LazyLock<Regex> = LazyLock::new(|| {
@@ -127,7 +135,10 @@ pub(crate) fn message(raw: &str, agent_said: Option<&str>) -> Result<String, Str
             )",
         )
     });
-    let text = OWN_LABEL.replace(raw.trim(), "");
+    let mut text = raw.trim();
+    while let Some(found) = OWN_LABEL.find(text) {
+        text = &text[found.end()..];
+    }
     let text = unquoted(text.trim());
     if text.is_empty() {
         return Err("it said nothing".to_owned());
@@ -180,6 +191,22 @@ mod tests {
     fn labels_and_quotes_of_its_own_are_taken_off() {
         assert_eq!(kept("User: I was charged twice."), "I was charged twice.");
         assert_eq!(kept("\"I was charged twice.\""), "I was charged twice.");
+        for lead in [
+            "User response:",
+            "User's reply:",
+            "**User:**",
+            "Response:",
+            "Here is the user's next message:\n\n",
+            "Here's my response: User:",
+            "The person's next message:",
+        ] {
+            assert_eq!(kept(&format!("{lead} \"I was charged twice.\"")), "I was charged twice.", "{lead}");
+        }
+        for fine in
+            ["Here is my problem: it broke", "The message I got: error 7", "User error 5: what is it?"]
+        {
+            assert_eq!(kept(fine), fine);
+        }
         assert_eq!(kept("  “My order 7 is late”  "), "My order 7 is late");
         assert_eq!(kept("He said \"no\" and \"yes\""), "He said \"no\" and \"yes\"");
     }

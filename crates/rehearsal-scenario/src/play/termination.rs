@@ -124,6 +124,7 @@ fn stuck(turns: &[TurnView<'_>]) -> Finding {
 /// Looks for keywords as whole words of the right speaker: the user for their satisfaction, else the agent.
 fn by_keywords(condition: &TerminationCondition, turns: &[TurnView<'_>]) -> Finding {
     let keywords: Vec<&str> = match (&condition.keywords, &condition.llm_judge) {
+        _ if condition.kind == TerminationKind::CustomCondition => Vec::new(),
         (Some(words), _) => words.iter().map(String::as_str).collect(),
         (None, None) if condition.expression.is_none() => condition.kind.default_keywords().to_vec(),
         _ => Vec::new(),

@@ -31,6 +31,19 @@ pub(super) fn resolve(source: &str, read: String) -> NodeValue {
     }
 }
 
+/// Whether a text ends in the mark of a block scalar, such as `|` or `>-`: what follows is text, also when it is empty.
+pub(super) fn ends_in_block(before: &str) -> bool {
+    let line = before.trim_end().lines().next_back().unwrap_or_default();
+    let line = line.split_once(" #").map_or(line, |(line, _)| line).trim_end();
+    let mark = line.trim_end_matches(|c: char| c == '-' || c == '+' || c.is_ascii_digit());
+    let key = mark.strip_suffix(['|', '>']);
+    key.is_some_and(|key| {
+        key.ends_with([' ', '\t'])
+            && key.trim_end().ends_with([':', '-'])
+            && !key.trim_start().starts_with('#')
+    })
+}
+
 fn number(text: &str) -> Option<Value> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => ("-", &text[1..]),

@@ -106,7 +106,7 @@ pub(super) fn llm_judge(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Che
     let expected = Expectation::parse(&text);
     let model_type = fields.text(reader, "model_type");
     let temperature = fields.number(reader, "temperature", 0.0..=2.0);
-    let json_schema = read_schema(reader, fields, &list);
+    let json_schema = read_schema(reader, fields, &list, expected.as_ref());
     report_expectation(reader, fields, &text, expected.as_ref(), json_schema.is_some());
     let expected = expected.unwrap_or(Expectation::Words(text));
     Check::LlmJudge(JudgeEvaluation {
@@ -152,6 +152,7 @@ fn read_schema(
     reader: &mut Reader<'_>,
     fields: &mut Fields<'_>,
     capabilities: &[String],
+    expected: Option<&Expectation>,
 ) -> Option<Map<String, Value>> {
     let schema = fields.json_map(reader, "json_schema")?;
     let span = fields.get("json_schema")?.span.clone();
@@ -167,6 +168,8 @@ fn read_schema(
         let message = "`json_schema` has a property `capabilities`, which is where the judge answers for each \
                        of the `capabilities` named here";
         Problem::error("no-effect", span, message).help("rename the property or leave `capabilities` out")
+    } else if let Some(problem) = mismatch(&schema, expected, span.clone()) {
+        problem
     } else {
         return Some(schema);
     };
@@ -177,4 +180,36 @@ fn read_schema(
     };
     reader.report_without_effect(problem);
     None
+}
+
+/// What is wrong with a form whose `judgment` can never be what is expected of it.
+fn mismatch(
+    schema: &Map<String, Value>,
+    expected: Option<&Expectation>,
+    span: std::ops::Range<usize>,
+) -> Option<Problem> {
+    let wants_number = expected.is_some_and(|expected| expected.holds(0.0).is_some());
+    let judgment = schema.get("properties")?.get("judgment")?;
+    let possible = match (judgment.get("enum").and_then(Value::as_array), judgment.get("type")) {
+        (Some(values), _) => values.iter().any(|value| value.is_number() == wants_number),
+        (None, Some(Value::String(word))) => is_number_type(word) == wants_number,
+        (None, Some(Value::Array(words))) => {
+            words.iter().filter_map(Value::as_str).any(|word| is_number_type(word) == wants_number)
+        }
+        _ => true,
+    };
+    if possible {
+        return None;
+    }
+    let (is, expects, help) = if wants_number {
+        ("never a number", "a number", "give it `judgment: {type: number}`, or write: expected: \"yes\"")
+    } else {
+        ("always a number", "a word", "give it `judgment: {type: string}`, or write: expected: 0.8+")
+    };
+    let message = format!("`judgment` of this `json_schema` is {is}, and `expected` is {expects}");
+    Some(Problem::error("never-true", span, message).help(help))
+}
+
+fn is_number_type(word: &str) -> bool {
+    matches!(word, "number" | "integer")
 }
