@@ -208,31 +208,31 @@ fn keys_that_the_other_runner_drops_may_be_empty_or_wrong_there() {
     expect![[r#"
         exit 0
         1 file: 1 can be used, 10 warnings
-        warning[empty]: `tags` of the scenario is empty
-        warning[empty]: `models` of the scenario is empty
-        warning[empty]: `variables` of `environment` is empty
-        warning[empty]: `seed` of `setup` is empty
+        warning[no-effect]: `tags` is left out: the runner of these files does not know it
+        warning[no-effect]: `models` is left out: the runner of these files does not know it
+        warning[no-effect]: `variables` is left out: the runner of these files does not know it
+        warning[no-effect]: `seed` is left out: the runner of these files does not know it
         warning[empty]: `description` of a mock is empty
         warning[empty]: `description` of step 1 is empty
-        warning[wrong-type]: `tags` of step 1 must be a list
-        warning[empty]: `context` of step 1 is empty
-        warning[empty]: `timeout_ms` of step 1 is empty
+        warning[no-effect]: `tags` is left out: the runner of these files does not know it
+        warning[no-effect]: `context` is left out: the runner of these files does not know it
+        warning[no-effect]: `timeout_ms` is left out: the runner of these files does not know it
         warning[wrong-type]: `description` of an evaluation must be text
     "#]]
     .assert_eq(&told(&["check", "--compat", "elizaos", "dropped.scenario.yaml"]));
     expect![[r#"
         exit 2
         1 file: 0 can be used, 1 cannot, 10 warnings
-        warning[empty]: `tags` of the scenario is empty
-        warning[empty]: `models` of the scenario is empty
-        warning[empty]: `variables` of `environment` is empty
-        warning[empty]: `seed` of `setup` is empty
+        warning[no-effect]: `tags` is left out: the runner of these files does not know it
+        warning[no-effect]: `models` is left out: the runner of these files does not know it
+        warning[no-effect]: `variables` is left out: the runner of these files does not know it
+        warning[no-effect]: `seed` is left out: the runner of these files does not know it
         warning[empty]: `description` of a mock is empty
         error[wrong-type]: `name` of step 1 must have a value
         warning[empty]: `description` of step 1 is empty
-        warning[wrong-type]: `tags` of step 1 must be a list
-        warning[empty]: `context` of step 1 is empty
-        warning[empty]: `timeout_ms` of step 1 is empty
+        warning[no-effect]: `tags` is left out: the runner of these files does not know it
+        warning[no-effect]: `context` is left out: the runner of these files does not know it
+        warning[no-effect]: `timeout_ms` is left out: the runner of these files does not know it
         warning[wrong-type]: `description` of an evaluation must be text
     "#]]
     .assert_eq(&told(&["check", "--compat", "elizaos", "read.scenario.yaml"]));

@@ -338,6 +338,8 @@ fn one_file_that_cannot_be_used_stops_all() {
         help: did you mean `judgment`?
 
         error: 1 file cannot be used; nothing was run
+
+        hint: `--keep-going` runs the others and says how many were not run
     "#]]);
     assert!(!folder.path().join(".rehearsal").exists());
 }
@@ -558,7 +560,7 @@ fn what_a_terminal_would_act_on_is_not_printed() {
                  a.scenario.yaml
                  step 1: failed
                    failed string_contains "bye", line 10
-                     the reply does not contain "bye": "\u{1b}[2Jgone\u{7}" [#8]
+                     the reply does not contain "bye": "\u{1b}[2Jgone\u{7}\r" [#8]
                  transcript:
                      4  user: hi
                  >   8  agent: \u{1b}[2Jgone\u{7}
@@ -1288,6 +1290,8 @@ fn help_says_what_there_is() {
         Running:
               --live             Let tools run for real: mocks do not answer, and tools with a `command` or
                                  `http` do what they do
+              --keep-going       Run what can be used although other files cannot; these are counted, and
+                                 the exit code is 2
               --env-file <FILE>  A file of NAME=value lines, for keys and for the variables that scenarios
                                  name
               --jobs <N>         How many scenarios run side by side [default: 16]

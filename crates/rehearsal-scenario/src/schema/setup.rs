@@ -37,18 +37,25 @@ pub(super) fn schema() -> Value {
 }
 
 fn mock() -> Value {
-    let one = |description: &str, least: u32| {
-        let argument = json!({"type": "object", "minProperties": least});
-        json!({"type": "array", "description": description, "minItems": 1, "maxItems": 1, "items": argument})
-    };
     let some = |description: &str| with(any_map(description), json!({"minProperties": 1}));
     let when = map(
         "When it answers: all that is given must hold.",
         &[],
         [
             ("input", some("Some of the named arguments.")),
-            ("args", one("The whole list of arguments: one, the object of a call.", 0)),
-            ("partialArgs", one("Part of the argument: some of its keys.", 1)),
+            (
+                "args",
+                json!({"type": "array", "description": "All arguments: by name in one object, or by place."}),
+            ),
+            (
+                "partialArgs",
+                json!({
+                    "type": "array",
+                    "description": "Some of the arguments by name in one object, or the first by place.",
+                    "minItems": 1,
+                    "not": {"const": [{}]},
+                }),
+            ),
             (
                 "context",
                 some(

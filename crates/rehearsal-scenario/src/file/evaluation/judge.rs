@@ -182,32 +182,23 @@ fn read_schema(
     None
 }
 
-/// What is wrong with a form whose `judgment` can never be what is expected of it.
+/// What is wrong with a form whose `judgment` is never a number where one is expected.
 fn mismatch(
     schema: &Map<String, Value>,
     expected: Option<&Expectation>,
     span: std::ops::Range<usize>,
 ) -> Option<Problem> {
-    let wants_number = expected.is_some_and(|expected| expected.holds(0.0).is_some());
+    expected?.holds(0.0)?;
     let judgment = schema.get("properties")?.get("judgment")?;
     let possible = match (judgment.get("enum").and_then(Value::as_array), judgment.get("type")) {
-        (Some(values), _) => values.iter().any(|value| value.is_number() == wants_number),
-        (None, Some(Value::String(word))) => is_number_type(word) == wants_number,
-        (None, Some(Value::Array(words))) => {
-            words.iter().filter_map(Value::as_str).any(|word| is_number_type(word) == wants_number)
-        }
+        (Some(values), _) => values.iter().any(Value::is_number),
+        (None, Some(Value::String(word))) => is_number_type(word),
+        (None, Some(Value::Array(words))) => words.iter().filter_map(Value::as_str).any(is_number_type),
         _ => true,
     };
-    if possible {
-        return None;
-    }
-    let (is, expects, help) = if wants_number {
-        ("never a number", "a number", "give it `judgment: {type: number}`, or write: expected: \"yes\"")
-    } else {
-        ("always a number", "a word", "give it `judgment: {type: string}`, or write: expected: 0.8+")
-    };
-    let message = format!("`judgment` of this `json_schema` is {is}, and `expected` is {expects}");
-    Some(Problem::error("never-true", span, message).help(help))
+    let message = "`judgment` of this `json_schema` is never a number, and `expected` is one";
+    let help = "give it `judgment: {type: number}`, or write: expected: \"yes\"";
+    (!possible).then(|| Problem::error("never-true", span, message).help(help))
 }
 
 fn is_number_type(word: &str) -> bool {
