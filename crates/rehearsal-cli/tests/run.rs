@@ -1308,6 +1308,7 @@ fn help_says_what_there_is() {
               --out <DIR>         Also write results and ledgers as files into a folder
               --store <FILE|URL>  Where everything is kept: a `SQLite` file, or `postgres://…` [default:
                                   .rehearsal/rehearsal.db] [env: REHEARSAL_STORE]
+              --name <NAME>       What to call this run in lists, such as `nightly` or `with the new prompt`
               --no-store          Keep nothing in the store, for places that cannot be written
           -q, --quiet             Print only what did not pass
           -v, --verbose           Print all transcripts and evaluations
