@@ -324,6 +324,7 @@ const MAX_TURN_BYTES: usize = 16 * 1024 * 1024;
 const MAX_NAME_BYTES: usize = 1024;
 
 /// Refuses a model turn that is too large to be worked on: nothing is made of it and nothing called.
+#[expect(clippy::disallowed_methods, reason = "the bytes are counted, nobody reads them")]
 fn turn_limit(agent: &Arc<str>, response: &ModelResponse) -> Result<(), RunError> {
     let too_large = |what: String| Err(RunError::TurnTooLarge { agent: agent.clone(), what });
     let calls = response.content.calls().count();

@@ -167,9 +167,11 @@ impl Port for Casting {
                 let args = Value::Object((*effect.args).clone());
                 let answer = mock.call(args, &effect.cx).await;
                 // A mock is held to the schema of the tool it plays.
-                let answer = answer.and_then(|output| match mock.is_recorded() {
-                    true => Ok(output),
-                    false => own.spec().check_output(&output.value).map(|()| output),
+                let answer = answer.and_then(|output| {
+                    if mock.is_recorded() {
+                        return Ok(output);
+                    }
+                    own.spec().check_output(&output.value).map(|()| output)
                 });
                 let value = answer.into();
                 Ok(ToolReply::Done(Answer { value, by: Player::Mock, name: None }))

@@ -28,7 +28,9 @@ impl Scenario {
         problems.extend(self.unfit_evaluations(agent, text));
         problems.extend(self.unfit_calls(agent, text));
         if self.dialect == Dialect::ElizaOs {
-            problems.iter_mut().for_each(|problem| problem.severity = Severity::Warning);
+            for problem in &mut problems {
+                problem.severity = Severity::Warning;
+            }
         }
         problems
     }
@@ -305,7 +307,9 @@ fn asked_paths(query: &Value, found: &mut Vec<String>) {
         match (key.strip_prefix('$'), value) {
             (None, _) => found.push(key.clone()),
             (Some("and" | "or" | "nor"), Value::Array(parts)) => {
-                parts.iter().for_each(|part| asked_paths(part, found));
+                for part in parts {
+                    asked_paths(part, found);
+                }
             }
             (Some(_), _) => {}
         }
