@@ -12,6 +12,7 @@ mod far;
 mod files;
 mod filter;
 mod load;
+mod memory;
 mod models;
 mod output;
 mod place;

@@ -31,6 +31,7 @@ pub(crate) fn given(file: Option<&Path>) -> Result<Option<Token>, String> {
         (Some(file), _) => {
             let text = fs::read_to_string(file)
                 .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+            warn_of_readers(file);
             (text, Some(file.to_owned()), file.display().to_string())
         }
         (None, Ok(text)) => (text, None, VARIABLE.to_owned()),

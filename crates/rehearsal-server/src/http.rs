@@ -19,15 +19,19 @@ mod events;
 mod extract;
 mod locked;
 mod operations;
+mod pace;
 mod page;
 mod reply;
 mod runs;
 mod sessions;
 mod turns;
 mod uploads;
+mod visit;
 
 pub(crate) use door::{Door, pass};
+pub(crate) use pace::Paced;
 pub(crate) use runs::RunView;
+pub(crate) use visit::Visits;
 
 /// The largest body of a call: a model request with its whole conversation.
 pub(crate) const LARGEST_BODY: usize = 32 << 20;
@@ -100,6 +104,7 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(runs::report))
         .routes(routes!(uploads::begin))
         .routes(routes!(uploads::put))
+        .routes(routes!(operations::lock))
         .routes(routes!(operations::healthz))
         .routes(routes!(operations::readyz))
         .routes(routes!(operations::metrics))

@@ -37,13 +37,17 @@ const RUN_SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 pub const RUN_GONE_AFTER: Duration = Duration::from_mins(10);
 /// How long to wait before the store is asked again when it could not be used for a moment.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often, and how far apart, something is tried again while the store is away, such as a database that is started
+/// again: for a minute.
+const TRIES: (u32, Duration) = (240, Duration::from_millis(250));
 
 /// A run that is kept: its ledgers as they grow, its open cues, its results.
 ///
 /// A run has one process, and what it did is lost with it only when it was written nowhere and nobody was told: events
 /// are gathered for a moment and written together, always before a person is asked and before the run's end is known.
 /// Once a write has failed, every further event of its case is written at once, so that whoever adds it learns of the
-/// failure. What could not be written waits, and is written when the store can be used again.
+/// failure. What could not be written waits, and is written when the store can be used again. A store that is away for a
+/// moment is waited for, by the run as by its people.
 #[derive(Debug)]
 pub struct KeptRun {
     store: StoreRef,
@@ -169,8 +173,11 @@ impl KeptRun {
             record.result = Some(result);
             record.clone()
         };
+        // Whoever interrupts a run does not wait.
+        let tries = if status == "interrupted" { 0 } else { TRIES.0 };
         // Both at the same time, so that the store commits them together.
-        let (written, ended) = futures::join!(self.flush(), self.store.put_run(&record));
+        let (written, ended) =
+            futures::join!(outlast(tries, || self.flush()), outlast(tries, || self.store.put_run(&record)));
         if written.is_err() {
             // A run that is not kept whole is none to rely on.
             let record = RunRecord { status: "error".to_owned(), ..record };
@@ -359,6 +366,7 @@ impl KeptRun {
                 write.create = None;
                 self.store.write(write).await?;
             }
+            Err(StoreError::Exists { what: "cue", .. }) => {}
             outcome => outcome?,
         }
         kept.made = true;
@@ -410,6 +418,23 @@ fn is_passing(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable { .. } | StoreError::Locked(_) | StoreError::Full(_))
 }
 
+/// Tries again for as long as the store is away, and gives what the last try gave.
+async fn outlast<T, F: Future<Output = Result<T, StoreError>>>(
+    tries: u32,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, StoreError> {
+    for _ in 0..tries {
+        match attempt().await {
+            Err(error @ StoreError::Unavailable { .. }) => {
+                tracing::debug!("the store is away; it is tried again: {error}");
+                tokio::time::sleep(TRIES.1).await;
+            }
+            outcome => return outcome,
+        }
+    }
+    attempt().await
+}
+
 /// Waits until something may have happened to a session. Whatever is told, even that something was missed, counts.
 async fn changed(changes: &mut broadcast::Receiver<Change>, session: &SessionId) {
     loop {
@@ -455,6 +480,13 @@ fn stopped(error: &tokio::task::JoinError) -> StoreError {
     StoreError::Corrupt(format!("what happened could not be written: {error}"))
 }
 
+impl KeptCase {
+    /// Writes what waits. What became of another case is told to that case, and at the end.
+    async fn flush(&self) -> Result<(), StoreError> {
+        self.run.flush_each().await?.remove(&self.case).map_or(Ok(()), Err)
+    }
+}
+
 #[async_trait]
 impl Journal for KeptCase {
     async fn keep(&self, events: &[Arc<Event>]) -> io::Result<()> {
@@ -466,9 +498,7 @@ impl Journal for KeptCase {
         };
         let failing = self.run.failing().contains(&self.case);
         if many || failing {
-            let mut failed = self.run.flush_each().await.map_err(io::Error::other)?;
-            // What became of another case is told to that case, and at the end.
-            return failed.remove(&self.case).map_or(Ok(()), |error| Err(io::Error::other(error)));
+            return outlast(TRIES.0, || self.flush()).await.map_err(io::Error::other);
         }
         Ok(())
     }
@@ -510,7 +540,8 @@ impl People for KeptCase {
         let id = CueId::new(fresh());
         // Whoever stops waiting stops no write halfway.
         let (run, case, open) = (self.run.clone(), self.case, id.clone());
-        let opened = tokio::spawn(async move { run.open(case, &open, cue).await }).await;
+        let opening = async move { outlast(TRIES.0, || run.open(case, &open, cue.clone())).await };
+        let opened = tokio::spawn(opening).await;
         let session = opened
             .unwrap_or_else(|error| Err(stopped(&error)))
             .map_err(|error| failure("store", error.to_string()))?;

@@ -10,6 +10,7 @@ mod history;
 mod http;
 mod ids;
 mod kept_run;
+mod lobby;
 mod metrics;
 mod presence;
 mod problem;

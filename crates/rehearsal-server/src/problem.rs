@@ -24,6 +24,8 @@ pub struct Problem {
 /// What kind of problem it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
+    /// The call is not one as HTTP has them.
+    Malformed,
     /// What was sent is not valid.
     Invalid,
     /// The caller did not say who they are.
@@ -40,6 +42,8 @@ pub enum Class {
     Gone,
     /// It is larger than what is taken.
     TooLarge,
+    /// It comes more slowly than is waited for.
+    TooSlow,
     /// There is too much of it right now.
     Busy,
     /// The store cannot be used right now.
@@ -52,6 +56,7 @@ impl Class {
     /// The status code of HTTP.
     pub fn status(self) -> u16 {
         match self {
+            Self::Malformed => 400,
             Self::Invalid => 422,
             Self::Unauthorized => 401,
             Self::Forbidden => 403,
@@ -60,6 +65,7 @@ impl Class {
             Self::Conflict => 409,
             Self::Gone => 410,
             Self::TooLarge => 413,
+            Self::TooSlow => 408,
             Self::Busy => 429,
             Self::Unavailable => 503,
             Self::Internal => 500,

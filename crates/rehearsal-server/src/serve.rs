@@ -1,23 +1,28 @@
 //! Serving: ports, connections and the end.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::Response;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use hyper_util::service::TowerToHyperService;
 use rehearsal_core::Clock;
 use rehearsal_store::StoreRef;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::ServiceExt as _;
 
 use crate::desk::Desk;
 use crate::grpc::service::SimulatorGrpc;
-use crate::http::{self, App, Door};
+use crate::http::{self, App, Door, Paced, Visits};
+use crate::lobby::{Guest, Lobby};
 use crate::metrics::Metrics;
 use crate::punctual::Punctual;
 
@@ -72,6 +77,7 @@ impl Server {
             Some(port) => Some(bind(IpAddr::V4(Ipv4Addr::LOCALHOST), port, "--grpc-port").await?),
             None => None,
         };
+        let visits = Visits::new(&config.token, clock.clone());
         let desk = Desk::new(store, clock, config.grace);
         let metrics = Metrics::default();
         let app = Arc::new(App {
@@ -80,9 +86,12 @@ impl Server {
             streams: Arc::new(Semaphore::new(MOST_STREAMS)),
         });
         let grpc = SimulatorGrpc::new(desk.clone(), metrics.clone(), app.streams.clone()).router();
-        let door =
-            Door { token: Some(config.token), names: config.names, numbers: !config.host.is_loopback() };
-        let open_door = Door { token: None, names: Vec::new(), numbers: false };
+        let door = Door {
+            lock: Some((config.token, visits)),
+            names: config.names,
+            numbers: !config.host.is_loopback(),
+        };
+        let open_door = Door { lock: None, names: Vec::new(), numbers: false };
         let router = guard(http::router(app).merge(grpc.clone()), door, &metrics);
         let grpc_router = guard(grpc, open_door, &metrics);
         Ok(Self { listener, grpc_listener, desk, router, grpc_router })
@@ -115,13 +124,13 @@ impl Server {
         let Self { listener, grpc_listener, desk, router, grpc_router } = self;
         let minding = tokio::spawn(desk.clone().mind_cues());
         let graceful = GracefulShutdown::new();
-        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let hall = Hall { room: Arc::new(Semaphore::new(MOST_CONNECTIONS)), lobby: Arc::default() };
         tokio::pin!(end);
         loop {
             tokio::select! {
                 () = &mut end => break,
-                accepted = accept(&listener, &room) => admit(accepted, &router, &graceful, &desk),
-                accepted = accept_on(grpc_listener.as_ref(), &room) => {
+                accepted = accept(&listener, &hall) => admit(accepted, &router, &graceful, &desk),
+                accepted = accept_on(grpc_listener.as_ref(), &hall) => {
                     admit(accepted, &grpc_router, &graceful, &desk);
                 }
             }
@@ -154,12 +163,29 @@ fn guard(router: Router, door: Door, metrics: &Metrics) -> Router {
     router.layer(axum::middleware::from_fn_with_state(state, http::pass))
 }
 
-type Accepted = std::io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)>;
+/// Where connections are.
+struct Hall {
+    room: Arc<Semaphore>,
+    lobby: Arc<Lobby>,
+}
 
-async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> Accepted {
-    let place = room.clone().acquire_owned().await.map_err(std::io::Error::other)?;
+/// A connection and its place.
+struct Arrival {
+    stream: TcpStream,
+    guest: Arc<Guest>,
+    place: OwnedSemaphorePermit,
+}
+
+type Accepted = std::io::Result<Arrival>;
+
+async fn accept(listener: &TcpListener, hall: &Hall) -> Accepted {
+    if hall.room.available_permits() == 0 {
+        // Those who have not shown that they may call are the first to go.
+        hall.lobby.make_room();
+    }
+    let place = hall.room.clone().acquire_owned().await.map_err(std::io::Error::other)?;
     match listener.accept().await {
-        Ok((stream, _)) => Ok((stream, place)),
+        Ok((stream, from)) => Ok(Arrival { stream, guest: hall.lobby.enter(from.ip()), place }),
         Err(error) => {
             // Most errors are of this machine, such as too many open files, and stay for a while.
             tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -168,15 +194,15 @@ async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> Accepted {
     }
 }
 
-async fn accept_on(listener: Option<&TcpListener>, room: &Arc<Semaphore>) -> Accepted {
+async fn accept_on(listener: Option<&TcpListener>, hall: &Hall) -> Accepted {
     match listener {
-        Some(listener) => accept(listener, room).await,
+        Some(listener) => accept(listener, hall).await,
         None => std::future::pending().await,
     }
 }
 
 fn admit(accepted: Accepted, router: &Router, graceful: &GracefulShutdown, desk: &Arc<Desk>) {
-    let (stream, place) = match accepted {
+    let Arrival { stream, guest, place } = match accepted {
         Ok(accepted) => accepted,
         Err(error) => {
             tracing::warn!("a connection could not be taken: {error}");
@@ -190,14 +216,25 @@ fn admit(accepted: Accepted, router: &Router, graceful: &GracefulShutdown, desk:
     let (router, watcher, desk) = (router.clone(), graceful.watcher(), desk.clone());
     tokio::spawn(async move {
         let http1 = tokio::select! {
+            // Whoever has said something is heard, even when it was to leave.
+            biased;
             begun = tokio::time::timeout(HEADER_TIME, begins_as_http1(&stream)) => begun,
+            () = guest.has_to_leave() => return,
             () = desk.closed() => return,
         };
-        let ended = match http1 {
-            Ok(Ok(true)) => serve_http1(stream, router, watcher).await,
-            Ok(Ok(false)) => Box::pin(serve_any(stream, router, watcher)).await,
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("it said nothing".to_owned()),
+        guest.speaks();
+        let serving = async {
+            match http1 {
+                Ok(Ok(true)) => serve_http1(stream, router, guest.clone(), watcher).await,
+                Ok(Ok(false)) => Box::pin(serve_any(stream, router, guest.clone(), watcher)).await,
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err("it said nothing".to_owned()),
+            }
+        };
+        let ended = tokio::select! {
+            biased;
+            ended = serving => ended,
+            () = guest.has_to_leave() => Err("it did not show in time that it may call".to_owned()),
         };
         if let Err(error) = ended {
             tracing::debug!("a connection ended: {error}");
@@ -217,16 +254,41 @@ async fn begins_as_http1(stream: &TcpStream) -> std::io::Result<bool> {
     Ok(!PREFACE.starts_with(&first[..count]))
 }
 
-async fn serve_http1(stream: TcpStream, router: Router, watcher: Watcher) -> Result<(), String> {
+type Call = hyper::Request<Incoming>;
+
+/// What answers the calls of one connection. A call brings its connection along, so that the door can say that its
+/// caller is known, and its body comes at a pace.
+fn calls(
+    router: Router,
+    guest: Arc<Guest>,
+) -> impl Service<Call, Response = Response, Error = Infallible, Future: Send + 'static> + Clone {
+    service_fn(move |request: Call| {
+        let mut request = request.map(Paced::new);
+        request.extensions_mut().insert(guest.clone());
+        router.clone().oneshot(request)
+    })
+}
+
+async fn serve_http1(
+    stream: TcpStream,
+    router: Router,
+    guest: Arc<Guest>,
+    watcher: Watcher,
+) -> Result<(), String> {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .max_buf_size(LARGEST_HEADERS as usize)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), calls(router, guest));
     watcher.watch(connection).await.map_err(|error| error.to_string())
 }
 
-async fn serve_any(stream: TcpStream, router: Router, watcher: Watcher) -> Result<(), String> {
+async fn serve_any(
+    stream: TcpStream,
+    router: Router,
+    guest: Arc<Guest>,
+    watcher: Watcher,
+) -> Result<(), String> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -241,6 +303,6 @@ async fn serve_any(stream: TcpStream, router: Router, watcher: Watcher) -> Resul
         .max_header_list_size(LARGEST_HEADERS);
     // The beginning of a preface may never be followed by its rest.
     let stream = TokioIo::new(Punctual::new(stream, HEADER_TIME));
-    let connection = builder.serve_connection(stream, TowerToHyperService::new(router));
+    let connection = builder.serve_connection(stream, calls(router, guest));
     watcher.watch(connection.into_owned()).await.map_err(|error| error.to_string())
 }

@@ -151,7 +151,7 @@ fn tell(args: &ExportArgs, written: &Written, cautions: &[String]) {
                 "path": path, "eval_id": eval_id, "cases": cases, "created": is_new, "repeated": repeated,
                 "cautions": cautions,
             });
-            output::data(&told.to_string());
+            output::json(&told.to_string());
         }
         Format::Text => {
             let plural = if written.cases == 1 { "" } else { "s" };

@@ -60,7 +60,7 @@ fn keep(args: &ImportArgs) -> Result<(), String> {
     }
     let id = shelf::block_on(keep_ledger(&args.place, &args.file))?;
     if args.json {
-        output::data(&format!("{:#}", json!({"session": id})));
+        output::json(&format!("{:#}", json!({"session": id})));
     } else {
         output::data(&format!("kept as session {id}"));
     }
@@ -73,7 +73,7 @@ fn convert(args: &ImportArgs) -> Result<(), String> {
         write_new(path, &imported.set.to_json())?;
     }
     if args.json {
-        output::data(&format!("{:#}", described(args, &imported)));
+        output::json(&format!("{:#}", described(args, &imported)));
         return Ok(());
     }
     let cases = &imported.set.eval_cases;

@@ -411,7 +411,7 @@ fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, left: &Left) -> Res
     }
     write(&printer.summary(&result.summary, &result.repeats, result.duration_ms));
     if json_to_stdout {
-        output::data(&json(result)?);
+        output::json(&json(result)?);
     }
     if let Some(out) = left.out.as_ref().filter(|_| !args.quiet) {
         output::message(&format!("results and ledgers: {}", out.folder.display()));

@@ -292,7 +292,7 @@ fn write_json(args: &ScoreArgs, result: &RunResult) -> Result<(), String> {
     let Some(path) = args.json.as_deref() else { return Ok(()) };
     let json = rehearsal_core::json::to_string_pretty(result).map_err(|error| error.to_string())?;
     if path == Path::new("-") {
-        output::data(&json);
+        output::json(&json);
         return Ok(());
     }
     write_file(path, &json)

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
 }
 
 fn try_run(args: &ServeArgs) -> Result<(), String> {
+    crate::memory::give_back();
     log_to_stderr(args)?;
     allow_many_connections();
     let runtime = tokio::runtime::Builder::new_multi_thread()

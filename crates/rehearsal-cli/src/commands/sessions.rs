@@ -115,7 +115,7 @@ async fn list(args: &SessionsArgs, store: &dyn Store) -> Result<(), String> {
     let page = store.sessions(&query).await.map_err(|error| error.to_string())?;
     if args.json {
         let sessions: Value = page.items.iter().map(described).collect();
-        output::data(&format!("{sessions:#}"));
+        output::json(&format!("{sessions:#}"));
         return Ok(());
     }
     if page.items.is_empty() {
@@ -197,12 +197,12 @@ async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), St
     let failed = |error: rehearsal_store::StoreError| error.to_string();
     let session = shelf::find_session(store, id).await?;
     if args.json {
-        output::data(&format!("{:#}", described(&session)));
+        output::json(&format!("{:#}", described(&session)));
         return Ok(());
     }
     let ledger = read_ledger(store, &session.id).await.map_err(failed)?;
     if args.ledger {
-        output::data(ledger.to_jsonl().trim_end());
+        output::json(ledger.to_jsonl().trim_end());
         return Ok(());
     }
     let description = session.description.as_deref().map(output::one_line).unwrap_or_default();
@@ -245,7 +245,7 @@ async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), St
 async fn import(args: &SessionsArgs, path: &Path) -> Result<(), String> {
     let id = keep_ledger(&args.place, path).await?;
     if args.json {
-        output::data(&format!("{:#}", json!({"session": id})));
+        output::json(&format!("{:#}", json!({"session": id})));
     } else {
         output::data(&format!("kept as session {id}"));
     }

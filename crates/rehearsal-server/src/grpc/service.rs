@@ -48,7 +48,7 @@ impl From<Problem> for Status {
     fn from(problem: Problem) -> Self {
         let Problem { class, kind, detail, .. } = problem;
         match class {
-            Class::Invalid => Self::invalid_argument(detail),
+            Class::Malformed | Class::Invalid => Self::invalid_argument(detail),
             Class::Unauthorized => Self::unauthenticated(detail),
             Class::Forbidden => Self::permission_denied(detail),
             Class::NotFound => Self::not_found(detail),
@@ -56,6 +56,7 @@ impl From<Problem> for Status {
             Class::Conflict if matches!(kind, "other_payload" | "exists") => Self::already_exists(detail),
             Class::Conflict | Class::Gone => Self::failed_precondition(detail),
             Class::TooLarge | Class::Busy => Self::resource_exhausted(detail),
+            Class::TooSlow => Self::deadline_exceeded(detail),
             Class::Unavailable => Self::unavailable(detail),
             Class::Internal => Self::internal(detail),
         }

@@ -9,19 +9,23 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::{locked, page};
+use super::visit::{self, Visits};
+use super::{locked, page, reply};
+use crate::lobby::Guest;
 use crate::metrics::Metrics;
 use crate::problem::{Class, Problem};
 
-/// The cookie that a browser has instead of the token, followed by the port: cookies do not tell ports apart, and two
-/// servers of one machine have two tokens.
-const COOKIE: &str = "rehearsal_token";
+/// The cookie with a browser's visit, followed by the port: cookies do not tell ports apart, and two servers of one
+/// machine have visits of their own.
+const COOKIE: &str = "rehearsal_visit";
+/// Ends the visit of the browser that calls it.
+pub(super) const LOCK: &str = "/v1/lock";
 
 /// Who may come in through one port.
 #[derive(Debug)]
 pub(crate) struct Door {
-    /// What callers must show; nothing on the port for the published plugin, which shows nothing.
-    pub(crate) token: Option<String>,
+    /// What callers must show, the token or a visit; nothing on the port for the published plugin, which shows nothing.
+    pub(crate) lock: Option<(String, Visits)>,
     /// Names under which this server is called, besides those of loopback.
     pub(crate) names: Vec<String>,
     /// Whether any address in numbers will do as a name: for servers that listen on more than loopback. Another
@@ -35,30 +39,52 @@ pub(crate) async fn pass(
     request: Request,
     next: Next,
 ) -> Response {
-    match door.check(&request) {
-        Ok(Entrance::Open) => next.run(request).await,
+    let checked = door.check(&request);
+    let is_call = request.uri().path().starts_with("/v1/");
+    if !matches!(checked, Ok(Entrance::Unasked) | Err(_))
+        && let Some(guest) = request.extensions().get::<Arc<Guest>>()
+    {
+        guest.is_known();
+    }
+    let mut response = match checked {
+        Ok(Entrance::Open | Entrance::Unasked) => next.run(request).await,
         Ok(Entrance::Swap(cookie)) => swap(&cookie, request.uri()),
+        Ok(Entrance::Leave(cookie)) => {
+            let mut response = StatusCode::NO_CONTENT.into_response();
+            set_cookie(&mut response, &format!("{cookie}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"));
+            response
+        }
         Err(problem) => {
             metrics.refused.inc();
-            if problem.class == Class::Unauthorized && is_browser(&request) {
-                return locked::locked(request.uri());
-            }
-            if is_grpc(request.headers()) {
-                let status = match problem.class {
-                    Class::Unauthorized => tonic::Status::unauthenticated(problem.detail),
-                    _ => tonic::Status::permission_denied(problem.detail),
-                };
-                return status.into_http::<Body>();
-            }
-            problem.into_response()
+            refuse(problem, &request)
         }
+    };
+    reply::guard(response.headers_mut(), is_call);
+    response
+}
+
+fn refuse(problem: Problem, request: &Request) -> Response {
+    if problem.class == Class::Unauthorized && is_browser(request) {
+        return locked::locked(request.uri());
     }
+    if is_grpc(request.headers()) {
+        let status = match problem.class {
+            Class::Unauthorized => tonic::Status::unauthenticated(problem.detail),
+            _ => tonic::Status::permission_denied(problem.detail),
+        };
+        return status.into_http::<Body>();
+    }
+    problem.into_response()
 }
 
 enum Entrance {
     Open,
-    /// A browser came with the token in the address: it gets a cookie, and an address without the token.
+    /// Anybody may have this.
+    Unasked,
+    /// A browser came with the token in the address: it gets a visit, and an address without the token.
     Swap(String),
+    /// A browser's visit, in the cookie of this name, is over.
+    Leave(String),
 }
 
 impl Door {
@@ -73,22 +99,33 @@ impl Door {
         }
         check_origin(request.headers(), &host)?;
         let path = request.uri().path();
-        let Some(token) = &self.token else { return Ok(Entrance::Open) };
+        let Some((token, visits)) = &self.lock else { return Ok(Entrance::Open) };
         if matches!(path, "/healthz" | "/readyz") {
-            return Ok(Entrance::Open);
+            return Ok(Entrance::Unasked);
         }
         let name = cookie_name(&host);
         if page::is_entrance(path)
             && let Some(shown) = token_in(request.uri())
             && same(shown, token)
         {
-            return Ok(Entrance::Swap(format!("{name}={token}")));
+            return Ok(Entrance::Swap(format!("{name}={}", visits.begin(&name))));
         }
-        let shown = bearer(request.headers()).or_else(|| cookie(request.headers(), &name));
-        if shown.is_some_and(|shown| same(shown, token)) {
+        let (bearer, visit) = (bearer(request.headers()), cookie(request.headers(), &name));
+        let visit = visit.filter(|visit| visits.knows(visit, &name));
+        let welcome = match bearer {
+            Some(bearer) => same(bearer, token),
+            None => visit.is_some(),
+        };
+        if welcome && path == LOCK && request.method() == Method::POST {
+            if let Some(visit) = visit {
+                visits.end(visit, &name);
+            }
+            return Ok(Entrance::Leave(name));
+        }
+        if welcome {
             return Ok(Entrance::Open);
         }
-        let detail = if shown.is_some() {
+        let detail = if bearer.is_some() {
             "`Authorization: Bearer` has another token than this server's; it may be that of another one. Its own is in the file \
              `.rehearsal/token` of the folder in which it was started, unless it was given one (--token-file, REHEARSAL_TOKEN)"
         } else {
@@ -121,6 +158,11 @@ fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
 
 /// The name the caller used: the Host header, or the authority of HTTP/2.
 fn host(request: &Request) -> Result<String, Problem> {
+    // Of two names, whoever stands before this server may have gone by the other one.
+    if request.headers().get_all(header::HOST).iter().count() > 1 {
+        let detail = "the call says twice which host it is for; send one Host header";
+        return Err(Problem::new(Class::Malformed, "two_hosts", detail));
+    }
     let named = match request.headers().get(header::HOST) {
         Some(host) => host.to_str().ok(),
         None => request.uri().authority().map(axum::http::uri::Authority::as_str),
@@ -179,17 +221,22 @@ fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 fn swap(cookie: &str, asked: &Uri) -> Response {
-    let cookie = format!("{cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000");
     let mut response = StatusCode::SEE_OTHER.into_response();
     let headers = response.headers_mut();
     let place = without_token(asked);
     headers.insert(header::LOCATION, HeaderValue::from_str(&place).unwrap_or(HeaderValue::from_static("/")));
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        headers.insert(header::SET_COOKIE, cookie);
-    }
-    // The address with the token is not passed on to other sites.
+    // The address with the token is not passed on to other sites, and neither it nor the visit is kept.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let length = visit::LENGTH.as_secs();
+    set_cookie(&mut response, &format!("{cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age={length}"));
     response
+}
+
+fn set_cookie(response: &mut Response, cookie: &str) {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
 }
 
 /// The same room of this server, without the token.
@@ -207,7 +254,7 @@ mod tests {
     use super::*;
 
     fn door() -> Door {
-        Door { token: Some("secret".to_owned()), names: vec!["rehearsal.test".to_owned()], numbers: false }
+        Door { lock: None, names: vec!["rehearsal.test".to_owned()], numbers: false }
     }
 
     #[test]
@@ -230,9 +277,9 @@ mod tests {
 
     #[test]
     fn each_port_has_its_own_cookie() {
-        assert_eq!(cookie_name("localhost:4200"), "rehearsal_token_4200");
-        assert_eq!(cookie_name("[::1]:4201"), "rehearsal_token_4201");
-        assert_eq!(cookie_name("rehearsal.test"), "rehearsal_token");
+        assert_eq!(cookie_name("localhost:4200"), "rehearsal_visit_4200");
+        assert_eq!(cookie_name("[::1]:4201"), "rehearsal_visit_4201");
+        assert_eq!(cookie_name("rehearsal.test"), "rehearsal_visit");
     }
 
     #[test]

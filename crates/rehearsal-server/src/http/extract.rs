@@ -9,6 +9,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use super::LONGEST_WAIT_SECONDS;
+use super::pace::TooSlow;
 use crate::problem::{Class, Problem};
 
 /// A body of JSON.
@@ -100,6 +101,9 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
                     "the body is larger than {most} MiB; send a large tool result in chunks: POST /v1/uploads"
                 );
                 return Problem::new(Class::TooLarge, "too_large", detail);
+            }
+            if TooSlow::is_cause_of(&error) {
+                return Problem::new(Class::TooSlow, "too_slow", TooSlow.to_string());
             }
             Problem::invalid("invalid_body", format!("the body cannot be read: {error}"))
         })?;

@@ -3,11 +3,19 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::App;
 use crate::Problem;
+
+/// Ends the visit of the browser that calls this: its page is locked until somebody opens it with the token again.
+#[utoipa::path(post, path = "/v1/lock", tag = "operations",
+    responses((status = 204, description = "The visit is over; a caller with the token has none, and nothing changes.")))]
+pub(super) async fn lock() -> StatusCode {
+    // The door ends visits, since it alone knows them.
+    StatusCode::NO_CONTENT
+}
 
 /// Says that the server lives.
 #[utoipa::path(get, path = "/healthz", tag = "operations", security(()),

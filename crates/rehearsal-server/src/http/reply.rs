@@ -1,6 +1,6 @@
 //! Replies: problems, and JSON.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -95,6 +95,18 @@ pub(super) fn complete_description(api: &mut utoipa::openapi::OpenApi) {
             operation.responses.responses.insert("default".to_owned(), RefOr::T(response));
         }
     }
+}
+
+/// What callers may do with an answer: not take it for something else, and, unless it is a file of the page, which says
+/// so itself, not keep it.
+pub(super) fn guard(headers: &mut HeaderMap, is_call: bool) {
+    let no_store = HeaderValue::from_static("no-store");
+    if is_call {
+        headers.insert(header::CACHE_CONTROL, no_store);
+    } else {
+        headers.entry(header::CACHE_CONTROL).or_insert(no_store);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
 /// JSON that is written already.

@@ -12,6 +12,8 @@ mod runs;
 mod sessions;
 mod shaky;
 mod stage;
+mod strangers;
 mod streams;
 mod turns;
+mod visits;
 mod wire;

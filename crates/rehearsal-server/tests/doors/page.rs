@@ -99,8 +99,8 @@ async fn a_link_with_the_token_leads_to_its_room() {
     let reply = Reply::to(browser(&stage, &format!("/runs/compare?a=1&token={TOKEN}&b=2"))).await;
     assert_eq!((reply.status, reply.headers["location"].to_str().unwrap()), (303, "/runs/compare?a=1&b=2"));
     let cookie = reply.headers["set-cookie"].to_str().unwrap();
-    // Two servers on one machine have two tokens, and cookies do not tell ports apart.
-    assert!(cookie.starts_with(&format!("rehearsal_token_{}=", stage.address.port())), "{cookie}");
+    // Two servers on one machine have visits of their own, and cookies do not tell ports apart.
+    assert!(cookie.starts_with(&format!("rehearsal_visit_{}=", stage.address.port())), "{cookie}");
 }
 
 #[tokio::test]

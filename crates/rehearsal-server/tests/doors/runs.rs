@@ -324,6 +324,47 @@ async fn what_was_kept_unheard_is_kept_once() {
 }
 
 #[tokio::test]
+async fn a_run_outlasts_a_store_that_is_started_again() {
+    let stage = Stage::open().await;
+    let store = Arc::new(Shaky::new(stage.store().await));
+    let run = KeptRun::begin(store.clone(), stage.clock.clone(), "t", RunAbout::default()).await.unwrap();
+    let away = || {
+        let mut left = 3;
+        store.on_write(move |_| {
+            let is_away = left > 0;
+            left -= i32::from(is_away);
+            if is_away { Fate::Away } else { Fate::Done }
+        });
+    };
+    // Events of a case that is told of failures, since one write failed already.
+    away();
+    let mut ledger = begun(&stage);
+    run.case(0).keep(ledger.events()).await.unwrap();
+    run.flush().await.unwrap_err();
+    noted(&stage, &mut ledger);
+    run.case(0).keep(&ledger.events()[2..]).await.unwrap();
+
+    // A cue for a person, and the end.
+    away();
+    let options =
+        RunOptions { clock: stage.clock.clone(), journal: Some(run.case(1)), ..RunOptions::default() };
+    let case = by_person().people(run.case(1));
+    let people = async {
+        let cue = head(&stage).await;
+        stage.answer(cue["id"].as_str().unwrap(), json!({"text": "bye"})).await.is(200);
+    };
+    let (played, ()) = tokio::join!(play(&case, &options), people);
+    assert!(played.passed(), "{played}");
+    noted(&stage, &mut ledger);
+    run.case(0).keep(&ledger.events()[3..]).await.unwrap();
+    away();
+    store.away.store(3, std::sync::atomic::Ordering::SeqCst);
+    run.end("passed", Value::Null).await.unwrap();
+    assert_eq!(stage.get(&format!("/v1/runs/{}", run.id())).await.is(200)["status"], "passed");
+    assert!(kept_ledgers(&stage, &run).await.contains(&ledger.to_jsonl()));
+}
+
+#[tokio::test]
 async fn a_run_waits_on_when_the_store_fails_for_a_moment() {
     let stage = Stage::open().await;
     let store = Arc::new(Shaky::new(stage.store().await));

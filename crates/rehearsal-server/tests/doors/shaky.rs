@@ -19,6 +19,8 @@ pub(crate) enum Fate {
     Done,
     /// It is not done: another program holds the database.
     Refused,
+    /// It is not done: the database is away.
+    Away,
     /// It is done, and nobody hears of it.
     DoneUnheard,
 }
@@ -35,6 +37,8 @@ pub(crate) struct Shaky {
     pub(crate) read: AtomicUsize,
     /// How often cues cannot be looked at.
     pub(crate) blind: AtomicUsize,
+    /// How often runs cannot be written.
+    pub(crate) away: AtomicUsize,
 }
 
 impl fmt::Debug for Shaky {
@@ -51,6 +55,7 @@ impl Shaky {
             between: Mutex::default(),
             read: AtomicUsize::new(0),
             blind: AtomicUsize::new(0),
+            away: AtomicUsize::new(0),
         }
     }
 
@@ -70,6 +75,10 @@ impl Shaky {
     }
 }
 
+fn away() -> StoreError {
+    StoreError::Unavailable { place: "here".to_owned(), why: "it is started again".to_owned() }
+}
+
 fn locked() -> StoreError {
     StoreError::Locked("for this test".to_owned())
 }
@@ -81,6 +90,7 @@ impl Store for Shaky {
         match fate {
             Fate::Done => self.inner.write(write).await,
             Fate::Refused => Err(locked()),
+            Fate::Away => Err(away()),
             Fate::DoneUnheard => {
                 self.inner.write(write).await?;
                 Err(StoreError::Unavailable { place: "here".to_owned(), why: "the word got lost".to_owned() })
@@ -207,6 +217,9 @@ impl Store for Shaky {
     }
 
     async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError> {
+        if self.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            return Err(away());
+        }
         self.inner.put_run(run).await
     }
 

@@ -357,7 +357,7 @@ fn print(args: &EvalArgs, result: &EvalResult, run: &SuiteRun) -> Result<(), Str
     let Some(path) = &args.json else { return Ok(()) };
     let json = rehearsal_core::json::to_string_pretty(result).map_err(|error| error.to_string())?;
     if to_stdout {
-        output::data(&json);
+        output::json(&json);
         return Ok(());
     }
     write_file(path, &format!("{json}\n"))

@@ -6,6 +6,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rehearsal_core::{MetricStatus, Verdict};
 use rehearsal_scenario::ScenarioResult;
 
+use crate::output::visible;
+
 /// The results as a JUnit report: a suite for each file, a test for each run of its scenario.
 pub(super) fn report(results: &[ScenarioResult]) -> Result<String, String> {
     let mut report = Report::new("rehearse");
@@ -16,7 +18,7 @@ pub(super) fn report(results: &[ScenarioResult]) -> Result<String, String> {
         }
     }
     for file in files {
-        let mut suite = TestSuite::new(file);
+        let mut suite = TestSuite::new(visible(file).into_owned());
         for result in results.iter().filter(|result| result.file == file) {
             suite.add_test_case(test_case(result));
         }
@@ -38,8 +40,8 @@ fn test_case(result: &ScenarioResult) -> TestCase {
     } else {
         format!("{} #{}", result.name, result.repeat + 1)
     };
-    let mut case = TestCase::new(name, status);
-    case.set_classname(result.file.clone());
+    let mut case = TestCase::new(visible(&name).into_owned(), status);
+    case.set_classname(visible(&result.file).into_owned());
     case.set_time(Duration::from_millis(result.duration_ms));
     case
 }
@@ -68,6 +70,7 @@ fn non_success(kind: NonSuccessKind, word: &str, result: &ScenarioResult) -> Tes
         count => format!(" (and {count} evaluations could not be decided)"),
     };
     reasons.extend(undecided);
+    let reasons: Vec<_> = reasons.iter().map(|reason| visible(reason)).collect();
     let mut status = TestCaseStatus::non_success(kind);
     status.set_type(word);
     let first = reasons.first().and_then(|reason| reason.lines().next()).unwrap_or(word);

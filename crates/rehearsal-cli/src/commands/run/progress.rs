@@ -141,7 +141,7 @@ impl Progress {
     /// Says something that people have to know now.
     pub(super) fn say(&self, text: &str) {
         match self {
-            Self::Live(live) => drop(live.all.println(text)),
+            Self::Live(live) => drop(live.all.println(output::visible(text))),
             Self::Quiet | Self::Plain => output::message(text),
         }
     }
