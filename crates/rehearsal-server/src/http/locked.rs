@@ -71,15 +71,15 @@ mod tests {
         for none in ["/", "/runs?token=", "/?tokens=x"] {
             assert!(!told(none).contains("not the token"), "{none}");
         }
-        let wrong = told("/?token=abc");
+        let wrong = told("/?token=zebra-7");
         assert!(wrong.contains("not the token of this server") && wrong.contains("aria-invalid"), "{wrong}");
-        assert!(!wrong.contains("abc"), "what was typed is not shown to others");
+        assert!(!wrong.contains("zebra-7"), "what was typed is not shown to others");
     }
 
     #[test]
     fn the_rest_of_the_address_comes_along_and_is_no_code() {
-        let page = told("/runs/compare?a=1-2&token=x&b=%22%3E%3Cscript%3E&c=\"><b>");
+        let page = told("/runs/compare?a=1-2&token=x&b=%22%3E%3Cscript%3E");
         assert!(page.contains("name=\"a\" value=\"1-2\""), "{page}");
-        assert!(!page.contains("script") && !page.contains("<b>"), "{page}");
+        assert!(!page.contains("script") && !page.contains("name=\"b\""), "{page}");
     }
 }

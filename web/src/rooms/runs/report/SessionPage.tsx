@@ -141,8 +141,6 @@ function Cards({ entries, wanted, session, brief, href }: CardsProps) {
     go(href(Number(seq)));
   };
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: what is clicked is a link, which keys click too
-    // biome-ignore lint/a11y/noNoninteractiveElementInteractions: it listens for its links
     <ol className="report-cards" aria-label="Events" onClickCapture={follow}>
       {entries.map((entry) => {
         const here = entry.seq === wanted;
