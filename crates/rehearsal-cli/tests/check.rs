@@ -275,29 +275,31 @@ fn help_says_what_there_is() {
         folder.path(),
         &["check", "-h"],
         &expect![[r#"
-        exit 0
-        --- stdout
-        Check scenario files without running them
+            exit 0
+            --- stdout
+            Check scenario files without running them
 
-        Usage: rehearse check [OPTIONS] <PATH>...
+            Usage: rehearse check [OPTIONS] <PATH>...
 
-        Arguments:
-          <PATH>...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
-                     or patterns
+            Arguments:
+              <PATH>...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
+                         or patterns
 
-        Options:
-              --filter <EXPR>      Only scenarios that fit: words for names and tags, joined by `and`, `or`,
-                                   `not`; `tag:WORD`, `name:WORD`
-              --model <ROLE=SPEC>  A model for a part: `agent`, `user`, `judge`, or another key; such as
-                                   `judge=openai:gpt-4o`
-              --agent <FILE>       A YAML file with an `agent` for the scenarios, in place of their own
-              --compat <RUNNER>    Accept the files of another runner; what that one drops silently becomes
-                                   a warning [possible values: elizaos]
-              --color <WHEN>       When to use colours [default: auto] [possible values: auto, always,
-                                   never]
-          -h, --help               Print help (see more with '--help')
-          -V, --version            Print version
-        --- stderr
-    "#]],
+            Options:
+                  --filter <EXPR>      Only scenarios that fit: words for names and tags, joined by `and`, `or`,
+                                       `not`; `tag:WORD`, `name:WORD`
+                  --model <ROLE=SPEC>  A model for a part: `agent`, `user`, `judge`, or another key; such as
+                                       `judge=openai:gpt-4o`
+                  --agent <FILE>       A YAML file with an `agent` for the scenarios, in place of their own
+                  --compat <RUNNER>    Accept the files of another runner; what that one drops silently becomes
+                                       a warning [possible values: elizaos]
+                  --local-code         Run code on this machine also where a file asks for a sandbox
+                                       (`environment: {type: e2b}`), which is not there
+                  --color <WHEN>       When to use colours [default: auto] [possible values: auto, always,
+                                       never]
+              -h, --help               Print help (see more with '--help')
+              -V, --version            Print version
+            --- stderr
+        "#]],
     );
 }

@@ -1282,6 +1282,8 @@ fn help_says_what_there_is() {
               --agent <FILE>       A YAML file with an `agent` for the scenarios, in place of their own
               --compat <RUNNER>    Accept the files of another runner; what that one drops silently becomes
                                    a warning [possible values: elizaos]
+              --local-code         Run code on this machine also where a file asks for a sandbox
+                                   (`environment: {type: e2b}`), which is not there
               --color <WHEN>       When to use colours [default: auto] [possible values: auto, always,
                                    never]
           -h, --help               Print help (see more with '--help')
@@ -1306,8 +1308,8 @@ fn help_says_what_there_is() {
               --json <FILE|->     Write the results as JSON to a file, or to standard output with `-`
               --junit <FILE>      Write the results as JUnit XML to a file
               --out <DIR>         Also write results and ledgers as files into a folder
-              --store <FILE|URL>  Where everything is kept: a `SQLite` file, or `postgres://…` [default:
-                                  .rehearsal/rehearsal.db] [env: REHEARSAL_STORE]
+              --store <FILE|URL>  Where everything is kept: a `SQLite` file (also as `sqlite:///…`), or
+                                  `postgres://…` [default: .rehearsal/rehearsal.db] [env: REHEARSAL_STORE]
               --name <NAME>       What to call this run in lists, such as `nightly` or `with the new prompt`
               --no-store          Keep nothing in the store, for places that cannot be written
           -q, --quiet             Print only what did not pass
