@@ -36,6 +36,23 @@ fn runs(process: &str) -> bool {
     !state.trim().is_empty() && !state.trim().starts_with('Z')
 }
 
+/// The command with the ordinary answer to a terminal that goes away. Whoever runs these tests may have been told to live
+/// on without one (`nohup`), and children are told what their parents were.
+fn attached(command: &Command) -> Command {
+    let mut attached = Command::new("env");
+    attached.arg("--default-signal=HUP").arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        attached.current_dir(folder);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => attached.env(name, value),
+            None => attached.env_remove(name),
+        };
+    }
+    attached
+}
+
 /// Sends a signal to a run whose first scenario is over and whose second hangs.
 fn interrupted(hangs: &str, name: &str, expected: &Expect) {
     let folder =
@@ -44,7 +61,7 @@ fn interrupted(hangs: &str, name: &str, expected: &Expect) {
     let temporary = folder.path().join("temporary");
     fs::create_dir(&temporary).unwrap();
     assert!(Command::new("mkfifo").arg(&tell).status().unwrap().success());
-    let mut command = folder.command("run . --jobs 1 --out out");
+    let mut command = attached(&folder.command("run . --jobs 1 --out out"));
     command.env("TELL", &tell).env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     // Opening the pipe waits until somebody writes to it.
@@ -245,7 +262,7 @@ fn what_left_its_session_ends_with_the_run_however_that_ends() {
         let tell = folder.path().join("tell");
         assert!(Command::new("mkfifo").arg(&tell).status().unwrap().success());
         let timeout = if how == "time" { " --timeout 1s" } else { "" };
-        let mut command = folder.command(&format!("run . --quiet{timeout}"));
+        let mut command = attached(&folder.command(&format!("run . --quiet{timeout}")));
         command.env("TELL", &tell).env("TMPDIR", folder.path());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut told = BufReader::new(fs::File::open(&tell).unwrap());

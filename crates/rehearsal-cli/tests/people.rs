@@ -293,11 +293,16 @@ fn a_session_is_exported_from_a_server() {
     assert!(early.stderr.contains("the session is still active; complete it first"), "{}", early.stderr);
     assert_eq!(block_on(server.answer(&cue, json!({"text": "hello"}))).0, StatusCode::OK);
     assert_eq!(Ran::from(run.wait_with_output().unwrap()).code, 0);
-    for (cases, id) in [(1, session), (2, &session[..8])] {
-        let ran = export(id, &server.address);
+    let again = format!("{} --again", server.address);
+    let short = &session[..8];
+    for (cases, repeated, id, address) in
+        [(1, false, session, &server.address), (1, true, short, &server.address), (2, false, short, &again)]
+    {
+        let ran = export(id, address);
         let told: Value =
             rehearsal_core::json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
         assert_eq!((&told["cases"], &told["path"]), (&json!(cases), &json!("g.evalset.json")));
+        assert_eq!(told["repeated"], repeated);
     }
     let elsewhere = Folder::new(&[]);
     let far = |address: &str| elsewhere.run(&format!("export {session} --evalset g.json --server {address}"));
