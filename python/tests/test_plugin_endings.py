@@ -159,7 +159,7 @@ def test_a_run_that_is_cancelled_while_a_tool_runs(plugin: RehearsalPlugin, pers
         assert [error["type"] for error in await ended(person, session)] == ["Cancelled"]
         assert final_text(await playing(conversation.say("second"), person.answer(session, text="fine"))) == "fine"
         history = await person.history(session)
-        assert kinds(history) == ["user_query", "tool_call", "tool_error", "user_query", "final_response"]
+        assert kinds(history) == ["user_query", "tool_call", "tool_error", "run_failed", "user_query", "final_response"]
         assert history[2]["error_type"] == "Cancelled"
         assert len(failures(await person.events(session))) == 1
 
