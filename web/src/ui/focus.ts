@@ -8,9 +8,13 @@ export function firstField(form: Element | null): HTMLElement | undefined {
   return controls.find((control) => !control.closest(".form-head, .segments, .tool-picker, .prepared"));
 }
 
-/** Puts the focus somewhere once it is on the page. */
+/** Puts the focus somewhere once it is on the page; whoever has gone to another control meanwhile stays there. */
 export function focusSoon(find: () => HTMLElement | null | undefined): void {
-  requestAnimationFrame(() => find()?.focus());
+  const before = document.activeElement;
+  requestAnimationFrame(() => {
+    const now = document.activeElement;
+    if (now === before || isAtRest() || now?.matches(PLACES)) find()?.focus();
+  });
 }
 
 /** Puts the focus on the first thing in a form that is wrong, once that is on the page. */

@@ -144,6 +144,8 @@ test("raw JSON, an event whole, a search in it", async ({ page }) => {
   const output = entry(page, "Tool output big");
   await output.getByLabel(/^Search in/).fill("row 7");
   await expect(output.getByRole("button", { name: "Next" })).toBeVisible();
+  // A button that is half under the head of the timeline is small by where the page was scrolled to, not by itself.
+  await output.getByLabel(/^Search in/).evaluate((field) => field.scrollIntoView({ block: "center" }));
   await check(page);
   await output.getByRole("button", { name: "Show it whole" }).click();
   await expect(page.getByRole("dialog")).toContainText("the very end");

@@ -49,7 +49,7 @@ test("a notification and a sound are asked for, and kept", async ({ page, contex
   await page.locator(".bell summary").click();
   await page.getByLabel("show a notification").check();
   await page.getByLabel("play a sound").check();
-  await stage.call("POST", "/v1/sessions", { agent: "poet", query: "Rhyme" });
+  await stage.call("POST", "/v1/sessions", { agent: "poet", query: { text: "Rhyme" } });
   await expect
     .poll(() => page.evaluate(() => (window as unknown as { told: string[] }).told))
     .toEqual(["poet waits for you"]);
