@@ -42,6 +42,9 @@ export class Unreachable extends Error {
   }
 }
 
+/** Is told of calls that had no answer. */
+export const unanswered = new Set<() => void>();
+
 export interface CallOptions {
   body?: unknown;
   /** The same call with the same key is taken once. */
@@ -75,6 +78,7 @@ async function send(method: string, path: string, { body, key, signal }: CallOpt
     return { response, text: await response.text() };
   } catch (error) {
     if (signal?.aborted) throw error;
+    for (const tell of unanswered) tell();
     throw new Unreachable();
   }
 }

@@ -14,6 +14,8 @@ type Told = { change: Change } | { connection: Connection } | { hello: true };
 const LOCK = "rehearsal-changes";
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 3000;
+/** How often a server is asked that did not answer. */
+const ASK_MS = 2000;
 
 export class Live {
   private readonly changeListeners = new Set<(change: Change) => void>();
@@ -21,10 +23,17 @@ export class Live {
   private channel: BroadcastChannel | null = null;
   private readonly ended = new AbortController();
   private state: Connection = "connecting";
+  /** What is known of the stream. */
+  private stream: Connection = "connecting";
+  /** Whether calls are not answered, though the stream may seem to be open. */
+  private silent = false;
+  private asks = false;
   private leads = false;
 
   start(): void {
     const { signal } = this.ended;
+    // The server may be on this machine, where it answers all the same.
+    window.addEventListener("offline", this.goneOffline);
     this.share(signal).catch(() => {
       // Then this tab has a stream of its own, and neither speaks for others nor hears them.
       this.channel?.close();
@@ -44,7 +53,10 @@ export class Live {
     await navigator.locks.request(LOCK, { signal }, () => this.read(signal));
   }
 
+  private readonly goneOffline = () => void this.doubt();
+
   stop(): void {
+    window.removeEventListener("offline", this.goneOffline);
     this.ended.abort();
     this.channel?.close();
   }
@@ -67,7 +79,7 @@ export class Live {
   private hear(told: Told): void {
     if ("change" in told) this.pass(told.change);
     else if ("connection" in told) this.stand(told.connection);
-    else if (this.leads) this.tell({ connection: this.state });
+    else if (this.leads) this.tell({ connection: this.stream });
   }
 
   private tell(told: Told): void {
@@ -78,7 +90,13 @@ export class Live {
     for (const listener of this.changeListeners) listener(change);
   }
 
-  private stand(state: Connection): void {
+  private stand(stream: Connection): void {
+    this.stream = stream;
+    this.settle();
+  }
+
+  private settle(): void {
+    const state = this.silent && this.stream === "open" ? "lost" : this.stream;
     if (this.state === state) return;
     this.state = state;
     for (const listener of this.connectionListeners) listener();
@@ -89,6 +107,20 @@ export class Live {
   private lead(state: Connection): void {
     this.stand(state);
     this.tell({ connection: state });
+  }
+
+  /** A call had no answer: a network may break while the stream stays open, and nobody would be told. */
+  async doubt(): Promise<void> {
+    if (this.asks) return;
+    this.asks = true;
+    const { signal } = this.ended;
+    for (;;) {
+      this.silent = !(await answers(signal));
+      this.settle();
+      if (!this.silent || signal.aborted) break;
+      await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+    }
+    this.asks = false;
   }
 
   /** Somebody was refused: whoever reads the stream looks whether all are. */
@@ -138,6 +170,16 @@ export class Live {
       source.addEventListener("session", (event) => pass(JSON.parse(event.data) as { session: string }));
       source.addEventListener("everything", () => pass("everything"));
     });
+  }
+}
+
+/** Whether the server answers at all, whatever it says. */
+async function answers(signal: AbortSignal): Promise<boolean> {
+  try {
+    await fetch("/v1/cues?limit=1", { signal });
+    return true;
+  } catch {
+    return signal.aborted;
   }
 }
 

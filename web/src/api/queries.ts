@@ -9,8 +9,19 @@ import {
   useQuery,
 } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
-import { type Agent, type Cue, get, Problem, type Session, type Sessions, Unreachable } from "./client";
+import {
+  type Agent,
+  type Cue,
+  get,
+  Problem,
+  type Session,
+  type Sessions,
+  Unreachable,
+  unanswered,
+} from "./client";
 import { type Change, type Connection, live } from "./live";
+
+unanswered.add(() => void live.doubt());
 
 /** What could not be read for now is asked for again after this time. */
 const AGAIN_AFTER_MS = 5_000;

@@ -661,6 +661,29 @@ export interface components {
             /** @description The event that holds the answer. Nothing for a cue of a run, whose own process writes its ledger. */
             event_id?: string | null;
         };
+        /** @description An artifact that an agent saved. */
+        Artifact: {
+            /** @description What it is called. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Its version, from 0.
+             */
+            version: number;
+            /** @description The call of the tool that saved it. */
+            call_id?: string | null;
+            /** @description What kind of content it has. */
+            mime_type?: string | null;
+            /**
+             * Format: int64
+             * @description How many bytes it has.
+             */
+            size?: number | null;
+            /** @description Why the content is not here. */
+            left_out?: string | null;
+            /** @description The content, as a part of Gemini's. Of more than 1 MiB it is left out. */
+            part?: Record<string, never> | null;
+        };
         /** @description A model request as agents elsewhere send it. */
         AskedModel: {
             /** @description The model's name. */
@@ -942,7 +965,10 @@ export interface components {
             state_delta: Record<string, never>;
             /** @enum {string} */
             type: "state_change";
-        } | {
+        } | (components["schemas"]["Artifact"] & {
+            /** @enum {string} */
+            type: "artifact_saved";
+        }) | {
             /** @description The turn. */
             turn_id: string;
             /** @description What it answered. */
@@ -1059,6 +1085,12 @@ export interface components {
         SessionChange: {
             /** @description The agent, while none is chosen. */
             agent?: string | null;
+            /**
+             * Format: uuid
+             * @description The program that plays the session by itself: the id under which it takes work (`PUT /v1/hosts/{host_id}`), to
+             *     cancel tools and to export.
+             */
+            program?: string | null;
         };
         /** @description Cues in the order they are to be answered. */
         SessionCues: {
@@ -1107,6 +1139,10 @@ export interface components {
             host?: string | null;
             /** @description Whether that host is there. Left out in lists. */
             host_online?: boolean | null;
+            /** @description The program that plays it by itself, in which its agent runs. */
+            program?: string | null;
+            /** @description Whether that program is there. In lists only for sessions that go on. */
+            program_online?: boolean | null;
             /** @description The cue that can be answered now. Left out in lists. */
             head?: string | null;
             /**
@@ -1120,6 +1156,11 @@ export interface components {
              *     out in lists, and where it could.
              */
             cautions?: string[];
+            /**
+             * Format: int64
+             * @description How many messages `runnable` would export, where there are cautions; 0 where nothing of it can be run.
+             */
+            runnable_messages?: number | null;
             /** @description The tool calls that have no result yet. Always empty in lists. */
             waiting_calls?: components["schemas"]["RunningCall"][];
         };
@@ -1460,7 +1501,13 @@ export interface operations {
     };
     cues_answer: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Keeps the answer where nobody waits for it any more, for a program that comes back; without it, such an answer is
+                 *     refused (409 `agent_gone`).
+                 */
+                anyway?: boolean;
+            };
             header?: {
                 /** @description The same answer with the same key is taken once. */
                 "Idempotency-Key"?: string | null;

@@ -17,6 +17,7 @@ import { startItem } from "./initial";
 import { ArrayFieldItemTemplate, ArrayFieldTemplate } from "./lists";
 import { ArrayField, CyclicField, ObjectField } from "./parts";
 import { fromPointer, has, put, setAt } from "./paths";
+import { followed } from "./retrieve";
 import { SchemaField } from "./rjsf";
 import { FieldTemplate } from "./templates";
 import type { FieldProblem } from "./validate";
@@ -75,7 +76,14 @@ function registryOf(engine: Engine, context: FormContext): Registry {
     getValidator: () => rjsf,
     retrieveSchema: (schema: RJSFSchema, value?: unknown, alsoChoices?: boolean) =>
       // It would take a big number for an object.
-      retrieveSchema(rjsf, schema, rootSchema, isBig(value) ? Number(value) : value, undefined, alsoChoices),
+      retrieveSchema(
+        rjsf,
+        followed(schema as JsonObject, engine.drawn) as RJSFSchema,
+        rootSchema,
+        isBig(value) ? Number(value) : value,
+        undefined,
+        alsoChoices,
+      ),
     isSelect: (schema: RJSFSchema) => Array.isArray(schema.enum),
     isMultiSelect: () => false,
     isFilesArray: () => false,

@@ -177,27 +177,41 @@ export function numberOf(text: string): Json | undefined {
 export function NumberField(props: FieldProps) {
   const { id, schema, value, change, disabled, attributes } = control(props);
   const [typed, setTyped] = useState("");
+  // While somebody types, half a number is none yet.
+  const [left, setLeft] = useState(false);
   if (Array.isArray(schema.enum)) return <SelectField {...props} />;
   // "1." and "1" are the same number: what was typed stays while it says the value.
   const current = isNumber(value) || typeof value === "string" ? value : undefined;
   const shown =
     typed !== "" && same(numberOf(typed), current) ? typed : current === undefined ? "" : String(current);
+  const isWhole = schema.type === "integer";
+  const kind = isWhole ? "whole number" : "number";
+  const isNone = typeof value === "string" || (isWhole && typeof value === "number" && value % 1 !== 0);
+  // Once it was sent, that is said with everything else.
+  const says = left && isNone && !attributes["aria-invalid"];
   return (
-    <input
-      id={id}
-      type="text"
-      className="form-number"
-      inputMode={schema.type === "integer" ? "numeric" : "decimal"}
-      placeholder={ghost(schema)}
-      autoComplete="off"
-      disabled={disabled}
-      value={shown}
-      onChange={(event) => {
-        setTyped(event.target.value);
-        change(numberOf(event.target.value));
-      }}
-      {...attributes}
-    />
+    <>
+      <input
+        id={id}
+        type="text"
+        className="form-number"
+        inputMode={isWhole ? "numeric" : "decimal"}
+        placeholder={ghost(schema) ?? `A ${kind}`}
+        autoComplete="off"
+        disabled={disabled}
+        value={shown}
+        onChange={(event) => {
+          setTyped(event.target.value);
+          change(numberOf(event.target.value));
+        }}
+        onFocus={() => setLeft(false)}
+        onBlur={() => setLeft(true)}
+        {...attributes}
+      />
+      <p className="form-problem" aria-live="polite" hidden={!says}>
+        {says && `This is not a ${kind}.`}
+      </p>
+    </>
   );
 }
 

@@ -21,32 +21,48 @@ export function isMap(node: JsonObject): boolean {
   return !isObject(properties) || Object.keys(properties).length === 0;
 }
 
+/** So many objects are there from the beginning. What is inside of more comes when somebody asks for it. */
+const MOST_OBJECTS = 100;
+const FEW_OBJECTS = 4;
+
 /** The beginning of a part of a form; with `fixed`, required fields that can have one value only have it. */
-export function start(
-  schema: JsonObject,
-  root: JsonObject,
-  fixed = false,
-  seen: string[] = [],
-): Json | undefined {
-  const { node, refs } = resolve(schema, root, seen);
-  // A required field that contains itself never ends; nobody can fill it in either.
-  if (refs === null) return undefined;
-  const { properties } = node;
-  if (node.type !== "object" || Array.isArray(node.anyOf)) return undefined;
-  const result: JsonObject = {};
-  const required = Array.isArray(node.required) ? node.required : [];
-  for (const name of required) {
-    if (typeof name !== "string" || !isObject(properties) || !has(properties, name)) continue;
-    const property = properties[name];
-    if (!isObject(property)) continue;
-    const is = resolve(property, root, refs).node;
-    if (is[MARK.nullable] === true) continue;
-    let value: Json | undefined;
-    if (fixed && Array.isArray(is.enum) && is.enum.length === 1) value = is.enum[0];
-    else if (is.type === "object" && !isMap(is)) value = start(property, root, fixed, refs);
-    if (value !== undefined) put(result, name, value);
-  }
-  return result;
+export const start = (schema: JsonObject, root: JsonObject, fixed = false): Json | undefined =>
+  begin(schema, root, fixed).begun;
+
+/** Whether an object that is not there yet holds so many that it is not drawn before somebody asks for it. */
+export const isLarge = (schema: JsonObject, root: JsonObject): boolean =>
+  begin(schema, root, false, FEW_OBJECTS + 1).count > FEW_OBJECTS;
+
+function begin(schema: JsonObject, root: JsonObject, fixed: boolean, most = MOST_OBJECTS) {
+  let count = 0;
+  // All of one level before the next: what is cut is what is deepest.
+  const waiting: (() => void)[] = [];
+  const object = (schema: JsonObject, seen: string[]): JsonObject | undefined => {
+    const { node, refs } = resolve(schema, root, seen);
+    // A required field that contains itself never ends; nobody can fill it in either.
+    if (refs === null || count >= most) return undefined;
+    const { properties } = node;
+    if (node.type !== "object" || Array.isArray(node.anyOf)) return undefined;
+    count += 1;
+    const result: JsonObject = {};
+    const required = Array.isArray(node.required) ? node.required : [];
+    waiting.push(() => {
+      for (const name of required) {
+        const property = isObject(properties) && has(properties, String(name)) && properties[String(name)];
+        if (!isObject(property)) continue;
+        const is = resolve(property, root, refs).node;
+        if (is[MARK.nullable] === true) continue;
+        let value: Json | undefined;
+        if (fixed && Array.isArray(is.enum) && is.enum.length === 1) value = is.enum[0];
+        else if (is.type === "object" && !isMap(is)) value = object(property, refs);
+        if (value !== undefined) put(result, String(name), value);
+      }
+    });
+    return result;
+  };
+  const begun: Json | undefined = object(schema, []);
+  for (const each of waiting) each();
+  return { begun, count };
 }
 
 /** What a new item of a list begins as: in a list nothing can be absent, so what has no empty value is `null`. */
@@ -67,9 +83,9 @@ function resolve(
 ): { node: JsonObject; refs: string[] | null } {
   let node = schema;
   let refs = seen;
-  while (typeof node.$ref === "string") {
-    const { $ref, ...around } = node;
-    const ref = String($ref);
+  while (typeof node[MARK.ref] === "string") {
+    const { [MARK.ref]: to, ...around } = node;
+    const ref = String(to);
     if (refs.includes(ref)) return { node, refs: null };
     refs = [...refs, ref];
     const target = getAt(root, fromRef(ref)[0] ?? []);

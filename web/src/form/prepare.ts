@@ -21,6 +21,8 @@ export const MARK = {
   names: "x-names",
   /** Anything goes: edited as JSON. */
   any: "x-any",
+  /** What the node refers to: followed one step at a time. */
+  ref: "x-ref",
 } as const;
 
 const NOTES = ["title", "description", "default", "deprecated", "readOnly", MARK.nullable];
@@ -39,7 +41,7 @@ const SHAPE = [
   "oneOf",
 ];
 /** Schemas inside these are conditions: they are asked, not drawn. */
-const CONDITIONS = ["/if", "/not", "/propertyNames", "/contains"];
+export const CONDITIONS = ["/if", "/not", "/propertyNames", "/contains"];
 
 export function prepare(schema: Schema, at = ""): JsonObject {
   if (typeof schema === "boolean") return { [MARK.any]: true, [MARK.at]: at };

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../api/client";
 import { CONTROLS } from "../ui/focus";
 import { Icon } from "../ui/Icon";
 import { contextOf, hintOf, idOf, isChoice, isHeld, nameOf, titleBeside } from "./context";
-import { isMap, start, startItem } from "./initial";
+import { isLarge, isMap, start, startItem } from "./initial";
 import { isNumber, isObject, same } from "./paths";
 import { MARK } from "./prepare";
 import { brief } from "./words";
@@ -159,7 +159,8 @@ export function FieldTemplate(props: FieldTemplateProps) {
   const misfit = value !== undefined && value !== null && !shows(kind, schema, value);
   // Parts of something that is not there are not shown either: a schema may contain itself.
   const parts = kind === "object" ? !required || inList : kind === "list" && inList;
-  const absent = parts && value === undefined && !isRoot && !bare;
+  const none = value === undefined && !isRoot && !bare;
+  const absent = none && (parts || (kind === "object" && isLarge(schema, drawn)));
 
   const actions: { label: string; to: Json | undefined; quiet?: boolean }[] = [];
   if (hasNull && value === undefined && !bare) actions.push({ label: "Set to null", to: null });

@@ -8,10 +8,12 @@ import {
 } from "@cfworker/json-schema";
 import type { ValidatorType } from "@rjsf/utils";
 import type { Json, JsonObject } from "../api/client";
+import { isTooMuch, refuseTooMany } from "./effort";
 import { mapInside, type Schema } from "./keywords";
 import { normalise } from "./normalise";
 import { fromPointer, getAt, isObject } from "./paths";
 import { prepare } from "./prepare";
+import { hidden } from "./retrieve";
 import { hugeIn, standIns } from "./standins";
 
 const DRAFT = "2020-12";
@@ -64,6 +66,7 @@ interface Reading {
 
 function make(schema: JsonObject): Engine {
   const known = normalise(schema);
+  refuseTooMany(known);
   const checked = withoutFormats(known);
   const lookup = lookupOf(checked);
   const readingFor = readings(checked, lookup);
@@ -71,6 +74,8 @@ function make(schema: JsonObject): Engine {
     try {
       const reading = readingFor(value);
       const part = getAt(reading.schema, fromPointer(pointer)) ?? true;
+      // The server, which has the last word, is not kept waiting by it.
+      if (isTooMuch(part as Schema, reading.schema, value)) return [];
       return check(reading.stand(value), part as CheckedSchema, DRAFT, reading.lookup, !all).errors;
     } catch {
       // A reference that leads nowhere. The server has the last word.
@@ -85,6 +90,7 @@ function make(schema: JsonObject): Engine {
     if (typeof part === "boolean") return part;
     try {
       const whole = { ...(withoutFormats(part) as JsonObject), ...definitions };
+      if (isTooMuch(whole, whole, value)) return false;
       const numbers = hugeIn(value);
       const reading = readingOf(whole, new Set([...hugeIn(whole), ...numbers]), numbers.size > 0);
       return check(reading.stand(value ?? null), reading.schema as CheckedSchema, DRAFT, reading.lookup, true)
@@ -95,7 +101,7 @@ function make(schema: JsonObject): Engine {
   };
   return {
     checked,
-    drawn: prepare(known),
+    drawn: hidden(prepare(known)),
     errors: (value) => run("", value, true),
     fits: (pointer, value) => run(pointer, value, false).length === 0,
     keyword: (location) => follow(checked, lookup, location),

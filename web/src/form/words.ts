@@ -167,6 +167,8 @@ export function limits(schema: JsonObject): string {
   if (typeof schema.pattern === "string") parts.push(`matches ${schema.pattern}`);
   const format = own(FORMATS, String(schema.format));
   if (format !== undefined) parts.push(format);
+  if (schema.contentEncoding === "base64" || schema.format === "byte" || schema.format === "binary")
+    parts.push("bytes, written as base64");
   const text = parts.join("; ");
   return text === "" ? "" : `${text[0]?.toUpperCase()}${text.slice(1)}.`;
 }

@@ -3,6 +3,7 @@
 import type { Json } from "../api/client";
 import { readJsonText, writeJson } from "../json/exact";
 import { oneLine } from "../json/show";
+import { artifactOf } from "./artifacts";
 import { type Body, callsOf, type LedgerEvent, textOf } from "./event";
 
 /** The five kinds that people tell apart at a glance, what a model said, and everything else. */
@@ -21,7 +22,7 @@ export interface Entry {
 }
 
 /** Notes that people should see among the conversation. */
-const LOUD_NOTES = new Set(["run_failed", "cue_dismissed", "late_result"]);
+const LOUD_NOTES = new Set(["run_failed", "cue_dismissed", "late_result", "artifact_saved"]);
 
 /** Every event of the ledger, in its order. */
 export const allEntries = (events: readonly LedgerEvent[]): Entry[] => events.map(entryOf);
@@ -69,7 +70,8 @@ function entryOf(event: LedgerEvent): Entry {
   return { seq: event.seq, event, kind, word, about, depth: (event.invocation ?? "").split("/@").length - 1 };
 }
 
-function named({ body, author }: LedgerEvent): [Kind, string, string] {
+function named(event: LedgerEvent): [Kind, string, string] {
+  const { body, author } = event;
   switch (body.type) {
     case "user_message":
       return ["user", "User", ""];
@@ -111,7 +113,7 @@ function named({ body, author }: LedgerEvent): [Kind, string, string] {
         const { tool, error } = (body.data ?? {}) as { tool?: string; error?: unknown };
         return error ? ["error", "Tool error", tool ?? ""] : ["output", "Tool output", tool ?? ""];
       }
-      return ["quiet", noteWord(body.name), author];
+      return ["quiet", noteWord(body.name), artifactOf(event)?.name ?? author];
     default:
       // A newer server may know kinds that this page does not.
       return ["quiet", (body as { type: string }).type.replaceAll("_", " "), author];

@@ -2,7 +2,7 @@ import type { Session } from "../api/client";
 import type { Standing } from "../ledger/standing";
 import { Icon } from "./Icon";
 
-/** Where a session stands, in a word; where its ledger is known, also whether its run failed. */
+/** Where a session stands, in a word; where its ledger is known, that says whether its run failed. */
 export function SessionBadge({ session, stands }: { session: Session; stands?: Standing }) {
   if (session.status === "completed") {
     return (
@@ -28,11 +28,19 @@ export function SessionBadge({ session, stands }: { session: Session; stands?: S
       </span>
     );
   }
-  if (stands?.is === "failed") {
+  if (stands ? stands.is === "failed" : session.state === "failed") {
     return (
       <span className="badge failed">
         <Icon name="error" />
         failed, waits for a message
+      </span>
+    );
+  }
+  if (session.program_online === false) {
+    return (
+      <span className="badge failed">
+        <Icon name="cross" />
+        its program is gone
       </span>
     );
   }

@@ -8,10 +8,16 @@ export function firstField(form: Element | null): HTMLElement | undefined {
   return controls.find((control) => !control.closest(".form-head, .segments, .tool-picker, .prepared"));
 }
 
-/** Puts the focus somewhere once it is on the page; whoever has gone to another control meanwhile stays there. */
+let soon = 0;
+
+/**
+ * Puts the focus somewhere once it is on the page; whoever has gone to another control meanwhile stays there. The last
+ * wish counts: one that a slow page has not come to yet must not take the focus from what was done since.
+ */
 export function focusSoon(find: () => HTMLElement | null | undefined): void {
   const before = document.activeElement;
-  requestAnimationFrame(() => {
+  cancelAnimationFrame(soon);
+  soon = requestAnimationFrame(() => {
     const now = document.activeElement;
     if (now === before || isAtRest() || now?.matches(PLACES)) find()?.focus();
   });

@@ -152,6 +152,19 @@ test("raw JSON, an event whole, a search in it", async ({ page }) => {
   await check(page);
 });
 
+test("artifacts, and a session that cannot be run again", async ({ page }) => {
+  await start(page, "painter", "An exhibition");
+  await call(page, "exhibit", { title: "Spring" });
+  await expect(page.getByRole("list", { name: "Artifacts" }).getByRole("img")).toBeVisible();
+  await page.getByText("The text of long.csv, version 0").click();
+  await check(page);
+  await start(page, "trouble", "Fetch");
+  await call(page, "fetch_data", { url: "http://x.test" });
+  await respond(page, "It cannot be reached");
+  await expect(page.getByRole("list", { name: "Why adk eval cannot run it" })).toBeVisible();
+  await check(page);
+});
+
 test("a confirmation", async ({ page }) => {
   const ask = await choose(page, "payer");
   await ask.getByLabel("User query").fill("Pay 3");

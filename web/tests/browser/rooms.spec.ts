@@ -156,6 +156,43 @@ alone(true)("an agent that is stopped: nobody else decided, the run failed", asy
   await expect(page.getByText("failed, waits for a message")).toBeVisible();
 });
 
+alone(true)("a run that failed is told on Home, first and with its error", async ({ page, stage }) => {
+  await start(page, "calculator", "What is 5 + 3?");
+  await stage.endHost();
+  await expect(page.getByRole("region", { name: "The run failed" })).toBeVisible();
+  const id = sessionId(page);
+  // A session that is newer, and goes on.
+  await stage.call("POST", "/v1/sessions", { agent: "writer", description: "later" });
+  await page.getByRole("link", { name: "Rehearsal", exact: true }).click();
+  const lines = page.getByRole("region", { name: "Live sessions" }).getByRole("listitem");
+  await expect(lines).toHaveCount(2);
+  await expect(lines.first()).toContainText("failed, waits for a message");
+  const { last_error } = await stage.get<{ last_error: { type: string; message: string } }>(
+    `/v1/sessions/${id}`,
+  );
+  await expect(lines.first()).toContainText(`${last_error.type}: ${last_error.message}`);
+  await expect(lines.last()).toContainText("later");
+  await expect(lines.last()).not.toContainText("failed");
+  await page.getByLabel("Status").selectOption("active");
+  const listed = page.getByRole("region", { name: "Active sessions" }).getByRole("listitem");
+  await expect(listed.filter({ hasText: "calculator" })).toContainText("failed, waits for a message");
+});
+
+test("a failed run of a program of its own says so, and what can be done", async ({ page, stage }) => {
+  const { id } = await stage.call<{ id: string }>("POST", "/v1/sessions", { agent: "archivist" });
+  const told = (fields: object) => ({ event_id: crypto.randomUUID(), agent: "archivist", ...fields });
+  await stage.call("POST", `/v1/sessions/${id}/events`, {
+    events: [
+      told({ type: "user_message", content: { parts: [{ text: "go" }] } }),
+      told({ type: "run_failed", error: { type: "OSError", message: "the disk is full" } }),
+    ],
+  });
+  await page.goto(`${stage.url}/sessions/${id}`);
+  const failed = page.getByRole("region", { name: "The run failed" });
+  await expect(failed).toContainText("OSError: the disk is full");
+  await expect(failed).toContainText("The agent runs in its own program");
+});
+
 test("a cue that somebody dismisses is told apart from one that somebody answers", async ({
   page,
   stage,
@@ -174,7 +211,7 @@ alone(false)("a cue whose asker is gone can be dismissed on the page", async ({ 
   await stage.serve(["--grace", "1"]);
   const id = await asksElsewhere(stage);
   await page.goto(`${stage.url}/sessions/${id}`);
-  await expect(decide(page)).toContainText("the agent's process may be gone");
+  await expect(decide(page)).toContainText("The program that asks this is gone");
   await decide(page).getByRole("button", { name: "Dismiss this cue" }).click();
   await expect(entry(page, /^Cue dismissed/)).toBeVisible();
   await expect(decide(page)).toContainText("Nothing waits for you.");
@@ -300,4 +337,32 @@ test("all that the page loads is less than 300 kB, compressed", async ({ page, s
   expect([...loaded.keys()].filter((path) => path.endsWith(".js")).length).toBeGreaterThan(1);
   expect(all).toBeGreaterThan(50_000);
   expect(all).toBeLessThan(300_000);
+});
+
+test("a network that is off is told, wherever somebody is, and heals by itself", async ({
+  page,
+  context,
+}) => {
+  const lost = page.getByText("Connection lost. Trying again; what you typed is kept.");
+  await expect(page.getByRole("heading", { name: "Sessions", exact: true })).toBeVisible();
+  await context.setOffline(true);
+  await expect(lost).toBeVisible();
+  await page.getByRole("link", { name: "Runs" }).click();
+  await expect(page.getByRole("heading", { name: "Runs", exact: true })).toBeVisible();
+  await expect(lost).toBeVisible();
+  await context.setOffline(false);
+  await expect(lost).toHaveCount(0);
+  await expect(page.getByText("Reading the runs")).toHaveCount(0);
+});
+
+test("an address that leads to no session says so, without a word on what ids look like", async ({
+  page,
+  stage,
+}) => {
+  for (const id of ["00000000-0000-0000-0000-000000000000", crypto.randomUUID(), "nonsense"]) {
+    await page.goto(`${stage.url}/sessions/${id}`);
+    await expect(page.getByRole("alert")).toContainText(`There is no session ${id} here.`);
+    await expect(page.getByRole("main")).not.toContainText("UUID");
+    await expect(page.getByRole("link", { name: "All sessions" })).toBeVisible();
+  }
 });

@@ -126,16 +126,31 @@ export class Stage {
     this.server = null;
   }
 
-  /** Starts the program with the agents, or starts it again. */
-  async offerAgents(): Promise<void> {
-    const process_ = spawn(PYTHON, [join(HERE, "agents/cast.py"), this.url, this.token], {
+  /** Starts a program of these tests with the address of the server. */
+  private python(script: string): ChildProcess {
+    return spawn(PYTHON, [join(HERE, "agents", script), this.url, this.token], {
       cwd: this.folder,
       env: {
         ...process.env,
         PYTHONPATH: [join(ROOT, "python"), process.env.PYTHONPATH].filter(Boolean).join(":"),
         PYTHONDONTWRITEBYTECODE: "1",
+        REHEARSAL_BIN: BIN,
       },
     });
+  }
+
+  /** Starts a program that runs its agent by itself. Gives the session that it plays, and the way to kill it. */
+  async program(): Promise<{ session: string; kill(): Promise<void> }> {
+    const program = new Running(this.python("program.py"), "the program");
+    this.others.add(program);
+    void program.ended.finally(() => this.others.delete(program));
+    const [, session] = await program.says(/waits for a person: \S+\/sessions\/(\S+)/);
+    return { session: session ?? "", kill: () => program.stop("SIGKILL") };
+  }
+
+  /** Starts the program with the agents, or starts it again. */
+  async offerAgents(): Promise<void> {
+    const process_ = this.python("cast.py");
     this.host = new Running(process_, "the host");
     await this.host.says(/waiting to be played/);
   }

@@ -31,7 +31,7 @@ test("tools one after the other stand in their order, and the final response end
   expect(session.status).toBe("completed");
 });
 
-test("a whole session with three calls takes few clicks and keys, and no click only to write (SC-001)", async ({
+test("a whole session with three calls takes few clicks and keys, and no click only to write", async ({
   page,
   stage,
 }) => {
@@ -80,7 +80,7 @@ test("a whole session with three calls takes few clicks and keys, and no click o
   await expect(golden.getByRole("button", { name: "Export once more" })).toBeFocused();
   await expect(golden).toContainText(`adk eval calculator ${stage.path("calculator.evalset.json")}`);
   const seconds = (Date.now() - begun) / 1000;
-  console.log(`SC-001: ${counted.clicks} clicks, ${counted.keys} keys, ${seconds.toFixed(1)} s`);
+  console.log(`a whole session: ${counted.clicks} clicks, ${counted.keys} keys, ${seconds.toFixed(1)} s`);
   expect(counted.clicks).toBeLessThanOrEqual(6);
   await golden.getByRole("link", { name: "New session" }).click();
   await expect(page).toHaveURL(/\/start\?agent=calculator/);

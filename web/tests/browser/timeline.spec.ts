@@ -54,7 +54,7 @@ test("all events of the ledger are in the timeline: none missing, none twice, in
   await page.reload();
   await expect.poll(() => rows(page)).toEqual(expected);
 
-  // The conversation is document 001's history.
+  // The conversation is the history that people read.
   const { entries } = await stage.get<{ entries: { type: string }[] }>(
     `/v1/sessions/${sessionId(page)}/history`,
   );

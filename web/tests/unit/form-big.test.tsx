@@ -182,3 +182,27 @@ test("text of numbers that nobody can hold is refused", () => {
   expect(said(a('{"type":"integer"}'), `{"a":"${"9".repeat(400)}"}`)).toEqual(["/a is too large"]);
   expect(readJson(`[${BIG}]`)).toEqual({ value: [whole(BIG)] as Json });
 });
+
+describe.each(["18446744073709551617", "-9223372036854775809"])("%s, which no 64 bits hold", (digits) => {
+  test("is the same in a field, as text, as a default and as a choice", () => {
+    const schema = a(`{"type":"integer","default":${digits}}`);
+    const editor = show(schema, {}, { editor: true });
+    expect(editor.at(".a").placeholder).toBe(digits);
+    expect(editor.at(".a-hint").textContent).toBe(`Default: ${digits}.`);
+    editor.type(".a", digits);
+    expect(writeJson(editor.value())).toBe(`{"a":${digits}}`);
+    editor.click("Raw JSON");
+    expect(editor.at("-raw").value).toBe(`{\n  "a": ${digits}\n}`);
+    editor.type("-raw", `{"a": ${digits} }`);
+    editor.click("Form");
+    expect(editor.at(".a").value).toBe(digits);
+    expect(said(schema, `{"a":${digits}}`)).toEqual([]);
+    closeAll();
+    const next = String(BigInt(digits) + 1n);
+    const form = show(a(`{"enum":[${next},${digits}]}`), {});
+    form.choose(".a", digits);
+    expect(writeJson(form.value())).toBe(`{"a":${digits}}`);
+    expect(form.chosen(".a")).toBe(digits);
+    expect(said(a(`{"enum":[${next}]}`), `{"a":${digits}}`)).toHaveLength(1);
+  });
+});

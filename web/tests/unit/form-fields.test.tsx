@@ -214,6 +214,31 @@ describe("numbers", () => {
   });
 });
 
+describe("what is no number", () => {
+  test.each([
+    ["integer", "abc", "This is not a whole number."],
+    ["integer", "3.5", "This is not a whole number."],
+    ["number", "1,5", "This is not a number."],
+    ["integer", "7", ""],
+    ["number", "1e3", ""],
+  ])("of a field of type %s is said of %s when somebody leaves it", (type, typed, said) => {
+    const form = show(object({ n: { type } }), {});
+    expect(form.at(".n").placeholder).toBe(type === "integer" ? "A whole number" : "A number");
+    form.type(".n", typed);
+    expect(form.box.textContent).not.toContain("This is not");
+    form.leave(".n");
+    expect(form.box.querySelector("[aria-live]")?.textContent).toBe(said);
+  });
+});
+
+test.each<JsonObject>([{ contentEncoding: "base64" }, { format: "byte" }, { format: "binary" }])(
+  "bytes say how they are written: %j",
+  (how) => {
+    const form = show(object({ b: { type: "string", ...how } }), {});
+    expect(form.at(".b-hint").textContent).toBe("Bytes, written as base64.");
+  },
+);
+
 describe("yes or no", () => {
   test("is absent until somebody says so, and can be absent again", () => {
     const form = show(object({ b: { type: "boolean" } }), {});

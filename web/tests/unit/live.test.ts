@@ -229,3 +229,52 @@ describe("a stream", () => {
     expect(live.connection()).toBe("connecting");
   });
 });
+
+describe("a network that breaks while the stream stays open", () => {
+  beforeEach(() => vi.stubGlobal("navigator", { locks: new Locks() }));
+
+  it("is told once a call has no answer, and what happened meanwhile is looked for when it is back", async () => {
+    const { live, changes } = tab();
+    await moment();
+    Stream.all[0]?.onopen?.();
+    vi.stubGlobal("fetch", async () => {
+      throw new TypeError("Failed to fetch");
+    });
+    void live.doubt();
+    await moment();
+    expect(live.connection()).toBe("lost");
+    const before = changes.length;
+    vi.stubGlobal("fetch", async () => new Response("", { status: 200 }));
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(live.connection()).toBe("open");
+    expect(changes.slice(before)).toEqual(["everything"]);
+  });
+
+  it("is not told by a server that answers, as one does on the same machine", async () => {
+    const { live, connections } = tab();
+    await moment();
+    Stream.all[0]?.onopen?.();
+    window.dispatchEvent(new Event("offline"));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(live.connection()).toBe("open");
+    expect(connections).not.toContain("lost");
+  });
+
+  it("leaves what the stream says to the stream", async () => {
+    const { live } = tab();
+    await moment();
+    Stream.all[0]?.onopen?.();
+    vi.stubGlobal("fetch", async () => {
+      throw new TypeError("Failed to fetch");
+    });
+    void live.doubt();
+    await moment();
+    Stream.all[0]?.onerror?.();
+    vi.stubGlobal("fetch", async () => new Response("", { status: 200 }));
+    await vi.advanceTimersByTimeAsync(2000);
+    // Calls are answered again; only an open stream tells what changes.
+    expect(live.connection()).toBe("lost");
+    Stream.all.at(-1)?.onopen?.();
+    expect(live.connection()).toBe("open");
+  });
+});

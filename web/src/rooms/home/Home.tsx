@@ -19,7 +19,10 @@ export function Home() {
   const running = live.data?.sessions ?? [];
   // What waits stands above, and is not named twice.
   const waits = new Set(waiting.map((cue) => cue.session));
-  const others = running.filter((session) => !waits.has(session.id));
+  // What failed waits for somebody too, so it comes first.
+  const others = running
+    .filter((session) => !waits.has(session.id))
+    .sort((a, b) => Number(b.state === "failed") - Number(a.state === "failed"));
   const about = new Map(running.map((session) => [session.id, session.description]));
   const online = (agents.data?.agents ?? []).filter((agent) => agent.online);
   const nothing = cues.data && live.data && agents.data && past.data;

@@ -1,6 +1,7 @@
 import { Link } from "wouter";
 import type { Session } from "../../api/client";
 import { useOpenCues } from "../../api/queries";
+import { oneLine } from "../../json/show";
 import { Icon } from "../../ui/Icon";
 import { SessionBadge } from "../../ui/SessionBadge";
 import { Day } from "../../ui/time";
@@ -10,6 +11,7 @@ export function SessionLine({ session: listed }: { session: Session }) {
   const head = useOpenCues().data?.cues.find((cue) => cue.session === listed.id && cue.head)?.id;
   const session = { ...listed, head: listed.head ?? head };
   const count = session.last_seq;
+  const error = session.status === "active" && !session.head ? session.last_error : null;
   return (
     <li>
       <Link className="entry" href={`/sessions/${session.id}`}>
@@ -17,6 +19,11 @@ export function SessionLine({ session: listed }: { session: Session }) {
           <SessionBadge session={session} />
           <span className="entry-title">{session.agent ?? "no agent yet"}</span>
           {session.description && <span className="soft">{session.description}</span>}
+          {error && (
+            <span className="clip session-error">
+              {oneLine([error.type, error.message].filter(Boolean).join(": "), 300)}
+            </span>
+          )}
         </span>
         <span className="soft">
           {count === 1 ? "1 event" : `${count} events`} · <Day at={session.created_at} />

@@ -91,7 +91,9 @@ export function Decide({ session, stands, events, instruction }: DecideProps) {
           </p>
           {asked.status === "abandoned" && <Abandoned cue={asked} onDismissed={() => setMine(asked.id)} />}
           {cue.error && <ProblemNotice error={cue.error} />}
-          {cue.data && <Decision key={cue.data.id} cue={cue.data} onMine={setMine} />}
+          {cue.data && (
+            <Decision key={cue.data.id} cue={{ ...cue.data, status: asked.status }} onMine={setMine} />
+          )}
         </>
       )}
     </section>
@@ -165,6 +167,8 @@ function idleWords(session: Session, stands: Standing): string {
   if (session.status !== "active") return "The session has ended. There is nothing to decide.";
   if (stands.is === "failed") return "The run failed, so there is nothing to decide.";
   if (stands.is === "answered") return "Nothing is to be decided now. The agent waits for its user.";
+  if (session.program_online === false && stands.is === "running")
+    return "The program that runs this agent is gone, and with it what it was at. Cancel the session, or wait until the program is back.";
   if (session.waiting_calls && session.waiting_calls.length > 0)
     return "A tool is running. You decide again when it is done.";
   return "Nothing waits for you. The agent is at work, or waits for its user.";
@@ -184,8 +188,8 @@ function Abandoned({ cue, onDismissed }: { cue: Cue; onDismissed(): void }) {
   return (
     <Notice tone="warn" quiet>
       <p>
-        Nobody has asked for this answer for <Since at={cue.seen_at} />: the agent's process may be gone. You
-        can still answer, for when it comes back, or put the cue away.
+        The program that asks this is gone, for <Since at={cue.seen_at} /> now: nobody hears an answer. One
+        that you give is kept for when the program is back; or put the cue away.
       </p>
       {error !== null && <p>{inWords(error)}</p>}
       <button type="button" className="button small" onClick={() => void dismiss()}>

@@ -5,6 +5,7 @@ import { Media } from "../../json/Media";
 import { addressOf } from "../../json/media";
 import { oneLine } from "../../json/show";
 import { Tree } from "../../json/Tree";
+import { artifactOf } from "../../ledger/artifacts";
 import type { Entry, Kind } from "../../ledger/entries";
 import {
   type Body,
@@ -19,6 +20,7 @@ import { Command } from "../../ui/Copy";
 import { Icon, type IconName } from "../../ui/Icon";
 import { Prose } from "../../ui/Prose";
 import { Clock, duration } from "../../ui/time";
+import { ArtifactContent } from "./Artifacts";
 import { RequestDialog } from "./RequestDialog";
 import { StateChanges } from "./StatePanel";
 import { WholeEvent } from "./WholeEvent";
@@ -132,6 +134,8 @@ function summary({ event }: Entry): string {
     case "state_change":
       return oneLine(body.changes);
     case "note": {
+      const artifact = artifactOf(event);
+      if (artifact) return `version ${artifact.version}`;
       const failure = failureOf(body.data);
       return failure ? oneLine(`${failure.type}: ${failure.message}`) : oneLine(body.data);
     }
@@ -201,6 +205,8 @@ function EntryBody({ session, entry, brief }: EntryBodyProps): ReactNode {
     case "error":
       return <Failure type={body.kind} message={body.message} />;
     case "note": {
+      const artifact = artifactOf(entry.event);
+      if (artifact) return <ArtifactContent session={session} artifact={artifact} />;
       const failure = failureOf(body.data);
       if (failure) return <Failure {...failure} />;
       if (entry.kind === "output") {

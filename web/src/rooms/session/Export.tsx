@@ -6,6 +6,7 @@ import { Command } from "../../ui/Copy";
 import { Icon } from "../../ui/Icon";
 import { Notice, ProblemNotice } from "../../ui/Notice";
 import { Day } from "../../ui/time";
+import { Cautions } from "./Cautions";
 
 /** Where a golden trace was written. */
 export interface Exported {
@@ -18,13 +19,16 @@ export interface Exported {
 /** Writes the golden trace into the agent's EvalSet file, and says where it is. */
 export function Export({ session }: { session: Session }) {
   const write = useMutation({
-    mutationFn: (again: boolean) => post<Exported>(`/v1/sessions/${session.id}/export`, { again }),
+    mutationFn: (how: { again: boolean; runnable?: boolean }) =>
+      post<Exported>(`/v1/sessions/${session.id}/export`, how),
     onSuccess: () => void queries.invalidateQueries({ queryKey: ["session", session.id] }),
   });
   const kept = (session.exported as Exported | null | undefined) ?? null;
   // Somebody else may have exported it again since.
   const isMine = write.data !== undefined && (kept === null || (kept.at ?? "") <= (write.data.at ?? ""));
   const done = isMine ? write.data : kept;
+  // A host may come back, and says itself when it is away. A program that has ended does not.
+  const isThere = Boolean(session.host || session.program_online);
   return (
     <section className="card" aria-labelledby="export-heading">
       <header>
@@ -33,7 +37,8 @@ export function Export({ session }: { session: Session }) {
         </h2>
       </header>
       <div className="stack tight">
-        {!session.host ? (
+        <Cautions session={session} />
+        {!isThere && done === null ? (
           <ByHand session={session} />
         ) : (
           <>
@@ -46,19 +51,34 @@ export function Export({ session }: { session: Session }) {
             <div role="status">{done !== null && <Done exported={done} isNow={isMine} />}</div>
             {write.error && <ProblemNotice error={write.error} />}
             <div className="buttons">
-              <button
-                type="button"
-                className={done === null ? "button primary" : "button"}
-                // Not disabled: that would take the focus away from it.
-                aria-disabled={write.isPending || undefined}
-                onClick={() => {
-                  if (!write.isPending) write.mutate(done !== null);
-                }}
-              >
-                <Icon name="export" />
-                {write.isPending ? "Exporting…" : done === null ? "Export" : "Export once more"}
-              </button>
-              {done !== null && (
+              {isThere && (
+                <button
+                  type="button"
+                  className={done === null ? "button primary" : "button"}
+                  // Not disabled: that would take the focus away from it.
+                  aria-disabled={write.isPending || undefined}
+                  onClick={() => {
+                    if (!write.isPending) write.mutate({ again: done !== null });
+                  }}
+                >
+                  <Icon name="export" />
+                  {write.isPending ? "Exporting…" : done === null ? "Export" : "Export once more"}
+                </button>
+              )}
+              {isThere && Boolean(session.runnable_messages) && (
+                <button
+                  type="button"
+                  className="button"
+                  aria-disabled={write.isPending || undefined}
+                  onClick={() => {
+                    if (!write.isPending) write.mutate({ again: done !== null, runnable: true });
+                  }}
+                >
+                  <Icon name="export" />
+                  Export what runs
+                </button>
+              )}
+              {done !== null && session.host && (
                 <Link
                   className="button primary"
                   href={`/start?agent=${encodeURIComponent(session.agent ?? "")}`}
@@ -122,10 +142,14 @@ function ByHand({ session }: { session: Session }) {
   return (
     <>
       <p className="soft">
-        This agent runs in its own program, so you say which file. Run this in the folder in which{" "}
-        <code>rehearse serve</code> was started:
+        {session.program
+          ? "The program that ran this agent has ended, and only it knows its EvalSet file. "
+          : "This agent runs in its own program, so you say which file. "}
+        Run this in the folder in which <code>rehearse serve</code> was started:
       </p>
-      <Command text={`rehearse export ${session.id} --evalset golden.evalset.json`} />
+      <Command
+        text={`rehearse export ${session.id} --evalset golden.evalset.json${session.runnable_messages ? " --runnable" : ""}`}
+      />
     </>
   );
 }

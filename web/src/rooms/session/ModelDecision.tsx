@@ -49,7 +49,7 @@ export function ModelDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   const draft = { ...EMPTY, ...kept };
   const change = (part: Partial<ModelDraft>) => setDraft({ ...draft, ...part });
   const sent = useRef<JsonObject>({});
-  const answer = useAnswer(cue.session, cue.id, () => {
+  const answer = useAnswer(cue, () => {
     onTaken();
     // The draft is the same in every tab: what was typed there and not sent is not lost by sending here.
     keepRest(cue.session, { ...EMPTY, ...keptDraft<ModelDraft>(cue.id) }, sent.current);

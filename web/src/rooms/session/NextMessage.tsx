@@ -37,7 +37,7 @@ export function NextMessage({ session, cast, stands }: { session: Session; cast:
   // Another program that runs the agent takes the session up with the next message.
   const left = stands.is === "running" && session.host_online === false;
   const asks = Boolean(session.host) && (session.state === "awaiting_query" || answered || failed || left);
-  if (!asks && !answered) return null;
+  if (!asks && !answered && !failed) return null;
   return (
     <section className="card" aria-labelledby="next-heading">
       <header>
@@ -47,7 +47,11 @@ export function NextMessage({ session, cast, stands }: { session: Session; cast:
         {failed && (
           <Notice tone="warn">
             {stands.why !== "" && <p className="mono">{stands.why}</p>}
-            <p>Say something to let the agent try again, or cancel the session.</p>
+            <p>
+              {asks
+                ? "Say something to let the agent try again, or cancel the session."
+                : "The agent runs in its own program: let that say something to it again, or cancel the session."}
+            </p>
           </Notice>
         )}
         {left && (

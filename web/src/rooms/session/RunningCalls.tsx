@@ -15,7 +15,7 @@ type Running = NonNullable<Session["waiting_calls"]>[number];
 /** Tools that run now, with how long they have run and a way to stop them. Once the agent has answered, none runs. */
 export function RunningCalls({ session, isAnswered }: { session: Session; isAnswered: boolean }) {
   const running = session.status === "active" && !isAnswered ? (session.waiting_calls ?? []) : [];
-  const isAway = session.host_online === false;
+  const isAway = session.host_online === false || session.program_online === false;
   // A tool that somebody plays does not run; it waits for them.
   const played = new Set((useSessionCues(session.id).data?.cues ?? []).map((cue) => cue.call_id));
   return (
@@ -66,7 +66,7 @@ function RunningCall({ session, running, isPlayed }: RunningCallProps) {
         <span className="soft">{oneLine(running.args as never, 60)}</span>
       </span>
       <Stopwatch since={running.since} />
-      {session.host && (
+      {(session.host || session.program) && (
         <button
           type="button"
           className="button danger small"

@@ -1,16 +1,18 @@
 import { useEffect, useMemo, useRef } from "react";
 import { Link } from "wouter";
-import type { Session } from "../../api/client";
+import { Problem, type Session } from "../../api/client";
 import { useSession } from "../../api/queries";
+import { artifactsOf } from "../../ledger/artifacts";
 import { useEvents } from "../../ledger/log";
 import { standing } from "../../ledger/standing";
 import { stateOf } from "../../ledger/state";
 import { isAtRest, keepFocus } from "../../ui/focus";
-import { ProblemNotice } from "../../ui/Notice";
+import { Notice, ProblemNotice } from "../../ui/Notice";
 import { SessionBadge } from "../../ui/SessionBadge";
 import { Day } from "../../ui/time";
 import { useTitle } from "../../ui/title";
 import { Actions } from "./Actions";
+import { Artifacts } from "./Artifacts";
 import { useCast } from "./cast";
 import { Decide } from "./Decide";
 import { Export } from "./Export";
@@ -34,7 +36,13 @@ export function SessionRoom({ id }: { id: string }) {
     return (
       <div className="stack">
         <h1>Session</h1>
-        <ProblemNotice error={session.error} />
+        {isUnknown(session.error) ? (
+          <Notice tone="error">
+            There is no session <code>{id}</code> here. It may have been deleted, or kept in another store.
+          </Notice>
+        ) : (
+          <ProblemNotice error={session.error} />
+        )}
         <p>
           <Link href="/">All sessions</Link>
         </p>
@@ -45,11 +53,16 @@ export function SessionRoom({ id }: { id: string }) {
   return <Room session={session.data} />;
 }
 
+/** Whatever stands in an address that leads to no session: what an id looks like is nothing that people know. */
+const isUnknown = (error: unknown): boolean =>
+  error instanceof Problem && (error.status === 404 || error.kind === "invalid_id");
+
 function Room({ session }: { session: Session }) {
   const log = useEvents(session.id);
   const cast = useCast(session, log);
   const stands = useMemo(() => standing(log.events), [log.events]);
   const state = useMemo(() => stateOf(log.events), [log.events]);
+  const artifacts = useMemo(() => artifactsOf(log.events), [log.events]);
   const name = session.agent ?? "Session";
   useFocusOnEnd(session.status);
   const room = useRef<HTMLDivElement>(null);
@@ -92,6 +105,7 @@ function Room({ session }: { session: Session }) {
         <NextMessage session={session} cast={cast} stands={stands} />
         {session.status === "completed" && session.source !== "run" && <Export session={session} />}
         <StatePanel state={state} />
+        <Artifacts session={session.id} artifacts={artifacts} />
         <ToolList tools={cast.tools} />
       </aside>
       {session.head && <YourTurn key={session.head} />}

@@ -67,26 +67,28 @@ export function Timeline({ session, log, changes }: TimelineProps) {
           <Segment label={`All events (${log.events.length})`} on={showsAll} onChoose={() => show("all")} />
           <Segment label="Durations" on={showsTime} onChoose={() => show("durations")} />
         </fieldset>
-        <div className="buttons">
-          <button type="button" className="button small" onClick={() => foldAll(true)}>
-            Expand all
-          </button>
-          <button type="button" className="button small" onClick={() => foldAll(false)}>
-            Collapse all
-          </button>
-          {entries.length > MANY && (
-            <>
-              <button type="button" className="button small" onClick={toTop}>
-                <Icon name="up" />
-                To the top
-              </button>
-              <button type="button" className="button small" onClick={toEnd}>
-                <Icon name="down" />
-                To the newest
-              </button>
-            </>
-          )}
-        </div>
+        {!showsTime && (
+          <div className="buttons">
+            <button type="button" className="button small" onClick={() => foldAll(true)}>
+              Expand all
+            </button>
+            <button type="button" className="button small" onClick={() => foldAll(false)}>
+              Collapse all
+            </button>
+            {entries.length > MANY && (
+              <>
+                <button type="button" className="button small" onClick={toTop}>
+                  <Icon name="up" />
+                  To the top
+                </button>
+                <button type="button" className="button small" onClick={toEnd}>
+                  <Icon name="down" />
+                  To the newest
+                </button>
+              </>
+            )}
+          </div>
+        )}
         {!showsTime && <EventSearch state={search} onAll={() => show("all")} />}
       </div>
       {log.problem !== null && <Notice tone="error">{log.problem}</Notice>}

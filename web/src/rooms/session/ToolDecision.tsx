@@ -35,7 +35,7 @@ export function ToolDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   const value = draft.value === undefined ? initialValue(schema) : draft.value;
   const change = (part: Partial<ToolDraft>) => setDraft({ ...draft, ...part });
   const checked = useChecked(schema);
-  const answer = useAnswer(cue.session, cue.id, () => {
+  const answer = useAnswer(cue, () => {
     onTaken();
     setDraft(undefined);
   });

@@ -10,7 +10,7 @@ import { Sending } from "./Sending";
 export function UserDecision({ cue, onTaken }: { cue: Cue; onTaken(): void }) {
   const prompt = (cue.prompt ?? {}) as { transcript?: string; persona?: string; objective?: string };
   const [text, setText] = useDraft<string>(cue.id, "");
-  const answer = useAnswer(cue.session, cue.id, () => {
+  const answer = useAnswer(cue, () => {
     onTaken();
     setText(undefined);
   });

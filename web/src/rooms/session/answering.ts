@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
-import { type Answered, type Json, type JsonObject, post, Unreachable } from "../../api/client";
+import { type Answered, type Cue, type Json, type JsonObject, post, Unreachable } from "../../api/client";
 import { queries } from "../../api/queries";
 import { writeJson } from "../../json/exact";
 
@@ -7,12 +7,14 @@ const LONGEST_PAUSE_MS = 3000;
 
 /**
  * Sends an answer until the server has it. A server that is away gets it when it is back: the answer has a key, so it
- * is taken once however often it is sent.
+ * is taken once however often it is sent. Whoever sees that the agent's program is gone and answers all the same means it
+ * for when the program is back.
  */
-export function useAnswer(session: string, cue: string, onTaken: () => void) {
+export function useAnswer({ session, id, status }: Cue, onTaken: () => void) {
+  const anyway = status === "abandoned" ? "?anyway=true" : "";
   return useMutation<Answered, Error, JsonObject>({
     mutationFn: (answer) =>
-      post(`/v1/cues/${encodeURIComponent(cue)}/answer`, answer, answerKey(cue, answer)),
+      post(`/v1/cues/${encodeURIComponent(id)}/answer${anyway}`, answer, answerKey(id, answer)),
     retry: (_, error) => error instanceof Unreachable,
     retryDelay: (count) => Math.min(300 * 2 ** count, LONGEST_PAUSE_MS),
     onSuccess: onTaken,

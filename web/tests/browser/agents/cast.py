@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import sys
 import time
 from typing import Any, Literal
 
 from google.adk.agents import Agent
 from google.adk.tools import FunctionTool, ToolContext
+from google.genai import types
 from pydantic import BaseModel, Field
 
 from rehearsal import AgentSimulator, SimulatedAgentConfig
@@ -113,6 +115,22 @@ def paint(colour: str, tool_context: ToolContext) -> dict[str, Any]:
         "trap": "javascript:window.owned=true",
         "remote": {"mimeType": "image/png", "data": "https://evil.example/pixel.png"},
     }
+
+
+async def exhibit(title: str, tool_context: ToolContext) -> str:
+    """Saves what it makes as artifacts."""
+    kept = {
+        "picture.png": types.Part.from_bytes(data=base64.b64decode(PIXEL), mime_type="image/png"),
+        "sound.wav": types.Part.from_bytes(data=base64.b64decode(SILENCE), mime_type="audio/wav"),
+        "user:notes.md": types.Part(text=f"# {title}"),
+        "long.csv": types.Part.from_bytes(data=b"first\n" + b"row\n" * 50_000 + b"last", mime_type="text/csv"),
+        "page.html": types.Part.from_bytes(data=b"<script>window.owned = true</script>", mime_type="text/html"),
+        "data.bin": types.Part.from_bytes(data=bytes(300), mime_type="application/octet-stream"),
+        "film.mp4": types.Part.from_bytes(data=bytes(2 << 20), mime_type="video/mp4"),
+    }
+    for name, part in kept.items():
+        await tool_context.save_artifact(name, part)
+    return "kept"
 
 
 class Place(BaseModel):
@@ -275,7 +293,7 @@ CAST = [
         model=MODEL,
         description="Paints, and remembers",
         instruction="You paint.",
-        tools=[paint],
+        tools=[paint, exhibit],
     ),
     Agent(name="poet", model=MODEL, description="Has no tools", instruction="You have no tools. Rhyme."),
 ]

@@ -13,13 +13,15 @@ const HEIGHT = 180;
 /**
  * Draws the points, a place for each run: runs come in bursts, and a true time axis would put an afternoon's runs on top
  * of each other. `joined` draws a line; without it the runs are of different suites and a line would say nothing.
+ * Where nothing can be drawn on (a browser may refuse a canvas), there is no plot: the words and the table say the same.
  */
 export function draw(
   place: HTMLElement,
   points: readonly Point[],
   joined: boolean,
   onPoint: (index: number | null) => void,
-): Plot {
+): Plot | null {
+  if (!document.createElement("canvas").getContext("2d")) return null;
   let plot = make(place, points, joined, onPoint);
   const fit = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT }));
   fit.observe(place);

@@ -2,6 +2,7 @@ import { type MouseEvent, useCallback, useEffect, useMemo, useRef, useState } fr
 import { Link, useLocation } from "wouter";
 import { allEntries, conversation, type Entry } from "../../../ledger/entries";
 import type { LedgerEvent } from "../../../ledger/event";
+import { type StateView, stateOf } from "../../../ledger/state";
 import { Icon } from "../../../ui/Icon";
 import { useTitle } from "../../../ui/title";
 import { EntryCard } from "../../session/EntryCard";
@@ -68,6 +69,7 @@ interface EventsProps {
 /** A page of the session's timeline, as the page of the server shows it. */
 function Events({ events, wanted, session }: EventsProps) {
   const [params] = useAddress();
+  const { changes } = useMemo(() => stateOf(events), [events]);
   const brief = useMemo(() => conversation(events), [events]);
   const whole = useMemo(() => allEntries(events), [events]);
   const hidden = wanted !== null && !brief.some(({ seq }) => seq === wanted);
@@ -98,7 +100,14 @@ function Events({ events, wanted, session }: EventsProps) {
           <Segment href={href(undefined, "all")} on={view === "all"} label={`All events (${whole.length})`} />
         </nav>
       </div>
-      <Cards entries={shown} wanted={wanted} session={session} brief={view !== "all"} href={href} />
+      <Cards
+        entries={shown}
+        changes={changes}
+        wanted={wanted}
+        session={session}
+        brief={view !== "all"}
+        href={href}
+      />
       {entries.length > PAGE && pages}
     </>
   );
@@ -114,13 +123,14 @@ function Segment({ href, on, label }: { href: string; on: boolean; label: string
 
 interface CardsProps {
   entries: readonly Entry[];
+  changes: StateView["changes"];
   wanted: number | null;
   session: string;
   brief: boolean;
   href(seq: number): string;
 }
 
-function Cards({ entries, wanted, session, brief, href }: CardsProps) {
+function Cards({ entries, changes, wanted, session, brief, href }: CardsProps) {
   const [, go] = useLocation();
   const [folded, setFolded] = useState<ReadonlyMap<number, boolean>>(new Map());
   const toggle = useCallback((seq: number, open: boolean) => {
@@ -152,6 +162,7 @@ function Cards({ entries, wanted, session, brief, href }: CardsProps) {
               brief={brief}
               open={folded.get(entry.seq) ?? (here || entry.kind !== "quiet")}
               sought={here}
+              changes={changes.get(entry.seq)}
               onToggle={toggle}
             />
           </li>
