@@ -78,6 +78,7 @@ class Client:
         params: Mapping[str, Any] | None = None,
         wait: float = 0.0,
         content_type: str = "application/json",
+        is_quiet: bool = False,
     ) -> httpx.Response:
         """Sends a request until it is answered.
 
@@ -88,6 +89,7 @@ class Client:
             params: The query.
             wait: How many seconds the server may hold the request.
             content_type: What the body is.
+            is_quiet: Whether nobody needs to know how long it takes.
 
         Raises:
             CueDismissed: The cue that is asked for was put away.
@@ -96,7 +98,7 @@ class Client:
             SetupError: No such request can be sent, the token is missing or wrong, or it is not a Rehearsal
                 server that answers.
         """
-        patience = _Patience(f"{method} {path}")
+        patience = _Patience(f"{method} {path}", logging.DEBUG if is_quiet else logging.WARNING)
         while True:
             at, url = self._at, self.url
             try:
@@ -215,8 +217,9 @@ class Client:
 class _Patience:
     """Growing pauses, and a word to the log when they begin, when they go on and when they end."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, level: int) -> None:
         self._what = what
+        self._level = level
         self._pause = _FIRST_PAUSE
         self._since: float | None = None
         self._said = 0.0
@@ -227,7 +230,7 @@ class _Patience:
             self._since = moment
         if moment - self._said >= _SAY_AGAIN or self._said == 0.0:
             self._said = moment
-            log.warning("waiting for the Rehearsal server (%s): %s", self._what, why)
+            log.log(self._level, "waiting for the Rehearsal server (%s): %s", self._what, why)
         seconds = self._pause * random.uniform(0.5, 1.0)
         if retry_after is not None and retry_after.isdigit():
             seconds = min(max(seconds, float(retry_after)), 60.0)
@@ -236,7 +239,8 @@ class _Patience:
 
     def succeeded(self) -> None:
         if self._since is not None:
-            log.warning(
+            log.log(
+                self._level,
                 "the Rehearsal server is back after %.1f s (%s)",
                 time.monotonic() - self._since,
                 self._what,

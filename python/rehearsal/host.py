@@ -18,21 +18,19 @@ from google.genai import types
 from rehearsal.client import Client
 from rehearsal.compat import is_root, run_config_with_tool_threads
 from rehearsal.errors import CueDismissed, SessionEnded, SetupError
-from rehearsal.link import Call, Link, Path, describe_error, unwrapped
+from rehearsal.link import Call, Link, Path, unwrapped
 from rehearsal.loading import kind_of
 from rehearsal.plugin import RehearsalPlugin, ToldResult, current_session
 from rehearsal.quiet import expect, no_credential_warnings
-from rehearsal.racing import Key, Race
+from rehearsal.racing import Race
 from rehearsal.rebuild import Rebuilt, read_ledger
 from rehearsal.request import read_content
-from rehearsal.values import json_bytes
 
 if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
-    from google.adk.tools.base_tool import BaseTool
 
     from rehearsal.compat import Root
 
@@ -92,28 +90,6 @@ class HostPlugin(RehearsalPlugin):
             for key in [key for key, link in self._links.items() if link.session == session]:
                 del self._links[key]
 
-    def tell_late(self, key: Key, work: asyncio.Future[Any]) -> None:
-        """Records what a cancelled tool gave after all."""
-        session, call_id = key
-        link = self._known(session)
-        call = link.calls.get(call_id) if link is not None else None
-        if link is None or call is None or work.cancelled():
-            return
-        error = work.exception()
-        if error is not None:
-            link.tell_late(call, None, describe_error(error, self.name))
-            return
-        result = work.result()
-        link.tell_late(call, json_bytes(result if isinstance(result, dict) else {"result": result}), None)
-
-    def awaits(self, session: str, call_id: str) -> bool:
-        """Tells whether a run of the session is at a call whose tool is not done."""
-        link = self._known(session)
-        call = link.calls.get(call_id) if link is not None else None
-        if link is None or call is None:
-            return False
-        return call.open and call.ended is None and call.invocation in link.runs
-
     def tell_stopped(self, session: str) -> None:
         """Records that the calls of a session's runs came to nothing, because the host was stopped."""
         link = self._known(session)
@@ -126,15 +102,8 @@ class HostPlugin(RehearsalPlugin):
         link = self._known(session) or self._new_link(session)
         return await self._tell_failure(link, agent, (), error)
 
-    def _known(self, session: str) -> Link | None:
-        with self._mutex:
-            return next((link for link in self._links.values() if link.session == session), None)
-
     def _records_user_message(self, path: Path) -> bool:
         return bool(path)
-
-    def _wrap(self, tool: BaseTool) -> None:
-        self._race.wrap(tool)
 
     async def _results_told(self, link: Link, told: list[ToldResult]) -> None:
         """Gives the model, in place of a result that the server did not take, the error that is on the ledger."""

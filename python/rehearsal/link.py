@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,6 +94,7 @@ class Link:
         *,
         join: bool,
         ended: Callable[[str], None] | None = None,
+        opened: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         """Makes a link; nothing is sent before there is something to say.
 
@@ -103,10 +104,12 @@ class Link:
             opening: What to create the session with; `None` when somebody else has created it.
             join: Whether the session may exist already, with other people's words on it.
             ended: Is told the session's id when the server says that it is over.
+            opened: Is told the session's id when the session is there, before anything is written to it.
         """
         self.session = session
         self.calls: dict[str, Call] = {}
         self.runs: dict[str, Run] = {}
+        self.artifacts: set[tuple[str, int]] = set()
         self.has_spoken = False
         self._names: dict[str, list[str]] = {}
         self._client = client
@@ -116,6 +119,7 @@ class Link:
         self._join = join
         self._has_said_waiting = False
         self._ended = ended
+        self._opened = opened
         self.outbox = Outbox(client, session, self._open if opening is not None else None, self._tell_ended)
 
     def _tell_ended(self) -> None:
@@ -123,6 +127,11 @@ class Link:
             self._ended(self.session)
 
     async def _open(self) -> None:
+        await self._make()
+        if self._opened is not None:
+            await self._opened(self.session)
+
+    async def _make(self) -> None:
         if self._join:
             try:
                 await self._client.send("GET", f"/v1/sessions/{self.session}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -21,16 +22,18 @@ from google.genai import types
 from pydantic import BaseModel
 
 from rehearsal.address import resolve_address
+from rehearsal.artifacts import describe_artifact
 from rehearsal.client import Client
 from rehearsal.compat import TELLS_RUN_ERRORS, first_answer, invocation_of, isolation_scope_of, watch_run
 from rehearsal.errors import Cancelled, RehearsalError, ServerRefused, SessionEnded, SetupError
 from rehearsal.link import Call, Link, Path, Run, Turn, describe_error, new_turn
 from rehearsal.mcp import is_of_mcp, mcp_error
 from rehearsal.outbox import Observation
+from rehearsal.program import Program
+from rehearsal.racing import Key, Race
 from rehearsal.request import describe_content, describe_request, read_response
 from rehearsal.values import json_bytes, jsonable, new_id
 from rehearsal.wrapping import Run as ToolRun
-from rehearsal.wrapping import wrap
 
 if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("rehearsal")
 
 ToldResult = tuple[types.FunctionResponse, Observation]
+Artifact = tuple[str, int]
 
 # The conversation and the calls around whatever runs here: an agent that is used as a tool has a session and
 # an invocation of its own, and this is what ties it to the conversation that called it.
@@ -76,6 +80,10 @@ class RehearsalPlugin(BasePlugin):
         tool_errors: `raise` records a tool's exception and lets ADK go on as it would; `return` gives the
             model `{"error": {"type", "message"}}`, unless the agent's own callbacks give something else.
         complete: `after_run` completes the session when a run has ended, `never` leaves it open for more.
+        eval_set_path: The EvalSet file that *Export* on the page appends completed sessions to while this
+            program runs, relative to the folder in which the plugin is made; `APP.evalset.json` when not given.
+        tool_threads: Whether synchronous tools run in a thread, one at a time, where people can cancel them. Give
+            `False` for tools that have to run on the event loop's own thread; those cannot be cancelled.
         name: The plugin's name in ADK.
     """
 
@@ -89,6 +97,8 @@ class RehearsalPlugin(BasePlugin):
         description: str | None = None,
         tool_errors: Literal["raise", "return"] = "raise",
         complete: Literal["never", "after_run"] = "never",
+        eval_set_path: str | os.PathLike[str] | None = None,
+        tool_threads: bool = True,
         name: str = "rehearsal",
     ) -> None:
         super().__init__(name=name)
@@ -107,6 +117,8 @@ class RehearsalPlugin(BasePlugin):
         self._has_looked = self._agents is None
         self._links: dict[tuple[str, str, str], Link] = {}
         self._mutex = Lock()
+        self._race = Race(current_session, self.tell_late, run=self._run_tool, threads=tool_threads)
+        self._program = Program(self, self._client, eval_set_path)
 
     # The conversation.
 
@@ -156,10 +168,12 @@ class RehearsalPlugin(BasePlugin):
             return None
         link, path, run = self._place(invocation_context, event)
         responses = event.get_function_responses()
+        savers = _savers(link, event, responses)
         if not responses:
             self._tell_state(link, event.author, path, event.actions.state_delta)
         for asked in event.get_function_calls():
             self._tell_call(link, run, path, event, asked)
+        await self._tell_artifacts(link, invocation_context, event.author, path, savers)
         if responses:
             await self._results_told(link, self._tell_results(link, path, event, responses))
         text = _final_text(event)
@@ -198,6 +212,10 @@ class RehearsalPlugin(BasePlugin):
         agent = run.agent if run is not None else _agent_name(invocation_context)
         if run is not None:
             self._tell_answers(link, run)
+        # What a tool saved stays saved, whatever became of its run.
+        for call in [call for call in link.calls.values() if call.invocation == invocation_context.invocation_id]:
+            saved: dict[Artifact, Call | None] = dict.fromkeys(_artifacts(call.actions), call)
+            await self._tell_artifacts(link, invocation_context, call.agent, call.path, saved)
         self._close_calls(link, invocation_context.invocation_id, failed=True)
         await self._tell_failure(link, agent, path, error)
 
@@ -206,7 +224,42 @@ class RehearsalPlugin(BasePlugin):
         if _around.get() is not None:
             return
         await self._finish()
+        await self._program.leave()
         await self._client.close()
+
+    def cancel_call(self, session: str, call_id: str) -> bool:
+        """Cancels a call that runs or is about to, from any thread; tells whether there is one.
+
+        The model is given an error of type `Cancelled`.
+        """
+        if self._race.cancel(session, call_id):
+            return True
+        if not self.awaits(session, call_id):
+            return False
+        self._race.forbid(session, call_id)
+        log.info("the call %s is cancelled before it begins", call_id)
+        return True
+
+    def awaits(self, session: str, call_id: str) -> bool:
+        """Tells whether a run of the session is at a call whose tool is not done."""
+        link = self._known(session)
+        call = link.calls.get(call_id) if link is not None else None
+        if link is None or call is None:
+            return False
+        return call.open and call.ended is None and call.invocation in link.runs
+
+    def tell_late(self, key: Key, work: asyncio.Future[Any]) -> None:
+        """Records what a cancelled tool gave after all."""
+        session, call_id = key
+        link = self._known(session)
+        call = link.calls.get(call_id) if link is not None else None
+        if link is None or call is None or work.cancelled():
+            return
+        error = work.exception()
+        if error is not None:
+            link.tell_late(call, None, describe_error(error, self.name))
+            return
+        link.tell_late(call, _normalised(work.result()), None)
 
     # The model.
 
@@ -308,7 +361,8 @@ class RehearsalPlugin(BasePlugin):
         is_cancelled = isinstance(cast("BaseException", error), asyncio.CancelledError)
         if is_cancelled or isinstance(error, Cancelled):
             self._give_up_inside(link, call)
-        if is_cancelled or self._tool_errors == "raise":
+        # What a person has cancelled is no error of the tool, and no reason to end the run.
+        if is_cancelled or (self._tool_errors == "raise" and not isinstance(error, Cancelled)):
             return None
         given = await first_answer(
             _callbacks(invocation_of(tool_context), "on_tool_error"),
@@ -328,8 +382,8 @@ class RehearsalPlugin(BasePlugin):
         return True
 
     def _wrap(self, tool: BaseTool) -> None:
-        """Sees to it that a tool's wish to end the program is recorded, which ADK tells no plugin."""
-        wrap(tool, self, self._run_tool)
+        """Sees to it that a tool can be cancelled, and that its wish to end the program is recorded."""
+        self._race.wrap(tool)
 
     async def _results_told(self, link: Link, told: list[ToldResult]) -> None:
         """Has a say once the results of a turn are told, before the runtime goes on with them."""
@@ -343,7 +397,12 @@ class RehearsalPlugin(BasePlugin):
         }
         if self._description is not None:
             opening["description"] = self._description
-        return Link(self._client, self._session or new_id(), opening, join=self._session is not None)
+        play = partial(self._program.play, app_name=invocation.session.app_name)
+        return Link(self._client, self._session or new_id(), opening, join=self._session is not None, opened=play)
+
+    def _known(self, session: str) -> Link | None:
+        with self._mutex:
+            return next((link for link in self._links.values() if link.session == session), None)
 
     # Within.
 
@@ -583,6 +642,19 @@ class RehearsalPlugin(BasePlugin):
         if lasting:
             link.tell("state_change", agent, path, state_delta=lasting)
 
+    async def _tell_artifacts(
+        self, link: Link, invocation: InvocationContext, agent: str, path: Path, saved: dict[Artifact, Call | None]
+    ) -> None:
+        """Records what was saved, once: what an agent saves that is a tool comes with its own events and the call's."""
+        for (name, version), call in saved.items():
+            if (name, version) in link.artifacts:
+                continue
+            link.artifacts.add((name, version))
+            fields = await describe_artifact(invocation, name, version)
+            if call is not None:
+                fields["call_id"] = call.call_id
+            link.tell("artifact_saved", agent, path, **fields)
+
     def _close_calls(self, link: Link, invocation: str, *, failed: bool) -> None:
         """Writes down the results that the runtime left out, when a run is over.
 
@@ -665,6 +737,20 @@ def _final_text(event: Event) -> str | None:
         return None
     texts = [part.text for part in event.content.parts or [] if part.text and not part.thought]
     return "".join(texts) if texts else None
+
+
+def _artifacts(actions: Any) -> list[Artifact]:
+    return list(cast("dict[str, int]", getattr(actions, "artifact_delta", None) or {}).items())
+
+
+def _savers(link: Link, event: Event, responses: list[types.FunctionResponse]) -> dict[Artifact, Call | None]:
+    """Gives the artifacts that came with an event, each with the call that saved it."""
+    savers: dict[Artifact, Call | None] = dict.fromkeys(_artifacts(event.actions))
+    calls = [link.call(response.id, event.invocation_id) for response in responses]
+    for artifact in savers:
+        own = [call for call in calls if call is not None and artifact in _artifacts(call.actions)]
+        savers[artifact] = own[0] if own else calls[0] if len(calls) == 1 else None
+    return savers
 
 
 def _lasting(state: Any) -> dict[str, Any]:

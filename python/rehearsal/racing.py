@@ -7,7 +7,9 @@ import contextvars
 import functools
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+import weakref
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager, nullcontext
 from signal import SIGINT, default_int_handler, getsignal
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str]
 Late = Callable[[Key, "asyncio.Future[Any]"], None]
+Inside = Callable[["BaseTool", Run, dict[str, Any], "ToolContext"], Coroutine[Any, Any, Any]]
 
 
 class Race:
@@ -34,15 +37,24 @@ class Race:
     that ends does not wait for it. A tool that wants to end the program fails with `ToolExit` instead.
     """
 
-    def __init__(self, session: Callable[[], str], late: Late) -> None:
+    def __init__(
+        self, session: Callable[[], str], late: Late, *, run: Inside | None = None, threads: bool = True
+    ) -> None:
         """Makes a race.
 
         Args:
             session: Tells, from within a tool's task, which session the call belongs to.
             late: Is told what a cancelled tool gave after all.
+            run: Runs a tool in a program that is not ours to keep alive: what ends it, ends it. Synchronous tools
+                run one at a time there, as they do without us.
+            threads: Whether synchronous tools run in threads. On an event loop they cannot be cancelled.
         """
         self._session = session
         self._late = late
+        self._inside: Inside = run or _contained
+        self._is_guest = run is not None
+        self._threads = threads
+        self._turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
         self._running: dict[Key, tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
         self._forbidden: set[Key] = set()
         self._ended: set[str] = set()
@@ -64,7 +76,8 @@ class Race:
 
     def wrap(self, tool: BaseTool) -> None:
         """Wraps a tool, once."""
-        if wrap(tool, self, self._run) and not TAKES_FUNCTION_RUNNER and isinstance(tool, FunctionTool):
+        is_ours = wrap(tool, self, self._run) and self._threads
+        if is_ours and not TAKES_FUNCTION_RUNNER and isinstance(tool, FunctionTool):
             setattr(tool, "_invoke_callable", _invoke_in_thread)  # noqa: B010
 
     def cancel(self, session: str, call_id: str) -> bool:
@@ -94,22 +107,57 @@ class Race:
             raise Cancelled(f"the call of {tool.name} was cancelled before it began")
         loop = asyncio.get_running_loop()
         signal: asyncio.Future[None] = loop.create_future()
-        with function_runner(_call_in_thread):
-            work = loop.create_task(_contained(original(args=args, tool_context=tool_context)))
         self._running[key] = (loop, signal)
+        try:
+            async with self._turn(tool, signal):
+                return await self._race(key, tool, signal, original, args, tool_context)
+        finally:
+            self._running.pop(key, None)
+            signal.cancel()
+
+    async def _race(
+        self,
+        key: Key,
+        tool: BaseTool,
+        signal: asyncio.Future[None],
+        original: Run,
+        args: dict[str, Any],
+        tool_context: ToolContext,
+    ) -> Any:
+        with function_runner(_call_in_thread) if self._threads else nullcontext():
+            work = asyncio.get_running_loop().create_task(self._inside(tool, original, args, tool_context))
         try:
             await asyncio.wait({work, signal}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             # The agent around this tool was cancelled, or the host is stopped.
+            if self._is_guest and not _is_synchronous(tool):
+                # Whoever cancelled it goes on when the tool has come to its end.
+                work.cancel()
+                await asyncio.wait({work})
+                return work.result()
             self._leave(key, tool, work)
             raise
-        finally:
-            self._running.pop(key, None)
         if work.done():
-            signal.cancel()
             return work.result()
         self._leave(key, tool, work)
         raise Cancelled(f"the call of {tool.name} was cancelled while it ran")
+
+    @asynccontextmanager
+    async def _turn(self, tool: BaseTool, signal: asyncio.Future[None]) -> AsyncGenerator[None, None]:
+        """Waits until a tool may run; one that is cancelled waits no more."""
+        if not (self._is_guest and self._threads and _is_synchronous(tool)):
+            yield
+            return
+        lock = self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        turn = asyncio.ensure_future(lock.acquire())
+        try:
+            await asyncio.wait({turn, signal}, return_when=asyncio.FIRST_COMPLETED)
+            if not turn.done():
+                raise Cancelled(f"the call of {tool.name} was cancelled before it began")
+            yield
+        finally:
+            if not turn.cancel() and not turn.cancelled():
+                lock.release()
 
     def _leave(self, key: Key, tool: BaseTool, work: asyncio.Task[Any]) -> None:
         """Stops waiting for a tool: ends it where that can be done, else lets it run on."""
@@ -121,10 +169,10 @@ class Race:
             work.cancel()
 
 
-async def _contained(run: Awaitable[Any]) -> Any:
+async def _contained(tool: BaseTool, run: Run, args: dict[str, Any], tool_context: ToolContext) -> Any:
     """Runs a tool; what would end the event loop, and every other session with it, is an error like any other."""
     try:
-        return await run
+        return await run(args=args, tool_context=tool_context)
     except SystemExit as wish:
         raise ToolExit(f"the tool wanted to end the program: {wish}") from wish
     except KeyboardInterrupt as wish:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 import logging
 import os
 import signal
@@ -20,14 +19,15 @@ from urllib.parse import urlencode, urlsplit
 
 from google.adk.apps import App
 
-from rehearsal.address import DEFAULT_PORT, SERVER_VARIABLE, TOKEN_VARIABLE, Address, check_port, resolve_address
+from rehearsal.address import DEFAULT_PORT, SERVER_VARIABLE, Address, check_port, resolve_address
 from rehearsal.client import Client
 from rehearsal.describe import describe_agent
 from rehearsal.errors import NOT_SET_UP, RehearsalError, ServerRefused, SetupError
+from rehearsal.exporting import export
 from rehearsal.host import HostedAgent, app_of
 from rehearsal.plugin import current_session
 from rehearsal.racing import Key, Race
-from rehearsal.server import ServerProcess, find_binary, is_reachable
+from rehearsal.server import ServerProcess, is_reachable
 from rehearsal.values import json_bytes, new_id
 
 if TYPE_CHECKING:
@@ -359,20 +359,7 @@ class _Hosting:
         path = self._eval_sets.get(name)
         if path is None:
             raise RehearsalError(f"no agent is called {name!r} here; there is {', '.join(self._agents)}")
-        environment = {**os.environ}
-        if self._client.token is not None:
-            environment[TOKEN_VARIABLE] = self._client.token
-        flags = [f"--{word}" for word in ("again", "runnable") if how.get(word) is True]
-        process = await asyncio.create_subprocess_exec(
-            str(find_binary()), "export", session, "--evalset", str(path), "--server", self._client.url,
-            "--app-name", self._app_names[name], "--format", "json", *flags, env=environment,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        stdout, stderr = await process.communicate()
-        if process.returncode != 0:
-            raise RehearsalError(stderr.decode(errors="replace").strip() or f"export ended with {process.returncode}")
-        told: dict[str, Any] = json.loads(stdout)
-        return told
+        return await export(self._client, session, path, self._app_names[name], how)
 
     async def _agent(self, session: str) -> str:
         answer = await self._client.send("GET", f"/v1/sessions/{session}")

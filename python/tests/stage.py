@@ -61,6 +61,11 @@ class Server:
     def token(self) -> str:
         return self._token or (self.folder / ".rehearsal" / "token").read_text().strip()
 
+    def command(self, *words: str) -> str:
+        """What a command of the program prints of this server's store."""
+        command = [self.binary, *words, "--store", self._store]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
     def start(self) -> None:
         """Starts the server, again on the port it had before."""
         command = [self.binary, "serve", "--port", str(self.port), "--store", self._store, *self._options]

@@ -13,10 +13,9 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -242,20 +241,6 @@ def test_agents_that_die_are_missed_by_nobody(tmp_path: Path) -> None:
             living.kill()
         dying.kill()
         server.kill()
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    """A database of its own on the PostgreSQL that the tests are given."""
-    address = os.environ.get("REHEARSAL_TEST_POSTGRES", "")
-    if not address:
-        raise RuntimeError("REHEARSAL_TEST_POSTGRES has to name a PostgreSQL server; `cargo xtask test` starts one")
-    name = f"faults_{uuid.uuid4().hex}"
-    subprocess.run(["psql", address, "-qc", f"CREATE DATABASE {name}"], check=True)
-    parts = urlsplit(address)
-    # Of an address without a host, a socket's, `urlunsplit` would leave out the slashes.
-    yield f"{parts.scheme}://{parts.netloc}/{name}?{parts.query}"
-    subprocess.run(["psql", address, "-qc", f"DROP DATABASE {name} WITH (FORCE)"], check=True)
 
 
 def test_another_server_takes_over(tmp_path: Path, database: str) -> None:

@@ -33,8 +33,22 @@ from mcp import StdioServerParameters
 from pydantic import BaseModel
 
 from rehearsal import AgentSimulator, RehearsalError, SimulatedAgentConfig
+from rehearsal.client import Client
+from rehearsal.link import Link
 from tests.hosting import completed, final, hosting, running_call, start
-from tests.stage import NEVER_CALLED, Json, Person, Server, bodies, call, eventually, failures, kinds, state_of
+from tests.stage import (
+    DEADLINE,
+    NEVER_CALLED,
+    Json,
+    Person,
+    Server,
+    bodies,
+    call,
+    eventually,
+    failures,
+    kinds,
+    state_of,
+)
 
 ROOT = Path(__file__).parent.parent
 
@@ -187,7 +201,9 @@ def test_cancelling_a_synchronous_tool_and_its_late_result(
     asyncio.run(main())
 
 
-def test_a_late_result_comes_after_the_result(server: Server, person: Person, release: threading.Event) -> None:
+def test_a_late_result_comes_after_the_result(
+    server: Server, person: Person, release: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A cancelled tool ends while another one of the same turn still runs, and ADK records both together."""
 
     def slow() -> str:
@@ -196,21 +212,32 @@ def test_a_late_result_comes_after_the_result(server: Server, person: Person, re
         return "late but real"
 
     async def main() -> None:
-        go_on = asyncio.Event()
+        go_on, given_up, gave_late = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
         async def slower() -> str:
             """Waits for longer."""
             await go_on.wait()
             return "in time"
 
-        async with hosting(server, Agent(name="both", model=NEVER_CALLED, tools=[slow, slower])):
+        def notice(*_: Any, **__: Any) -> None:
+            given_up.set()
+
+        told_late = Link.tell_late
+
+        def tell_late(link: Link, *given: Any) -> None:
+            told_late(link, *given)
+            gave_late.set()
+
+        monkeypatch.setattr(Link, "tell_late", tell_late)
+        agent = Agent(name="both", model=NEVER_CALLED, tools=[slow, slower], on_tool_error_callback=notice)
+        async with hosting(server, agent):
             session = await start(person, "both", query={"text": "go"})
             await person.answer(session, calls=[call("slow"), call("slower")])
             call_id = await running_call(person, session)
             await person.call("POST", f"/v1/sessions/{session}/calls/{call_id}/cancel", {})
-            await asyncio.sleep(0.5)
+            await asyncio.wait_for(given_up.wait(), DEADLINE)
             release.set()
-            await asyncio.sleep(0.5)
+            await asyncio.wait_for(gave_late.wait(), DEADLINE)
             go_on.set()
             await person.answer(session, text="done")
             assert await final(person, session) == ["done"]
@@ -425,8 +452,19 @@ def test_an_agent_as_a_tool_can_be_cancelled(server: Server, person: Person) -> 
     asyncio.run(main())
 
 
-def test_a_run_that_fails_is_told(server: Server, person: Person) -> None:
+def test_a_run_that_fails_is_told(server: Server, person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = Client.send
+
     async def main() -> None:
+        finished = asyncio.Event()
+
+        async def sent(client: Client, method: str, path: str, **options: Any) -> Any:
+            answer = await send(client, method, path, **options)
+            if method == "POST" and "/work/" in path:
+                finished.set()
+            return answer
+
+        monkeypatch.setattr(Client, "send", sent)
         async with hosting(server, Agent(name="strict", model=NEVER_CALLED, instruction="Hello {nobody}.")):
             session = await start(person, "strict", query={"text": "hi"})
 
@@ -435,7 +473,8 @@ def test_a_run_that_fails_is_told(server: Server, person: Person) -> None:
 
             told = await eventually(failed, "failure")
             assert "nobody" in told[0]["message"]
-            await asyncio.sleep(0.5)
+            # The outcome of the work is the last that the host tells of it.
+            await asyncio.wait_for(finished.wait(), DEADLINE)
             assert len(await failed()) == 1, "a failure is told once"
 
     asyncio.run(main())
@@ -819,8 +858,14 @@ def test_work_that_is_done_is_forgotten_and_a_hasty_server_is_not_overrun(tmp_pa
 
         await eventually(done, "outcome of all work")
         count = len(asked)
-        await asyncio.sleep(1.0)
-        assert len(asked) - count <= 7
+
+        async def more() -> bool:
+            return len(asked) >= count + 4
+
+        await eventually(more, "further question")
+        # A pause may be longer than it was meant to be, never shorter.
+        pauses = [later - before for before, later in zip(asked[count:], asked[count + 1 :], strict=False)]
+        assert min(pauses) >= 0.15, pauses
         gc.collect()
         tasks = cast("list[Any]", [each for each in gc.get_objects() if isinstance(each, asyncio.Task)])
         assert len([each for each in map(repr, tasks) if "_Hosting._do" in each]) <= 1

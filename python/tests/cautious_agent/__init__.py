@@ -1,0 +1,3 @@
+"""An agent package as `adk eval` takes it."""
+
+from . import agent as agent
