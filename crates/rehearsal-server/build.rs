@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .build_transport(false)
         .bytes(".")
         .btree_map(".")
-        .codec_path("crate::grpc::codec::WireCodec")
+        .codec_path("crate::adksim::codec::WireCodec")
         .compile_fds(descriptors)?;
     Ok(())
 }

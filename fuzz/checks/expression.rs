@@ -2,7 +2,7 @@
 //!
 //! Sources that call something are only read: here nobody can end a native function that does not come to its end.
 
-use rehearsal_scenario::js::{Expression, Scope, check_expression};
+use rehearsal_js::{Expression, Scope, check_expression};
 use serde_json::json;
 
 /// The text is the source of an expression.

@@ -3,12 +3,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use rehearsal_core::{Decision, Draft, EventBody, Ledger, Player, SessionStarted, Timestamp, TurnId};
-use rehearsal_server::grpc::{
+use rehearsal_server::adksim::{
     events_for_request, events_for_response, request_from_wire, request_to_wire, response_from_wire,
     response_to_wire, validate_response,
 };
 
-/// The bytes are turns: a byte that says whose, a length, a request, a length, a response.
+// The bytes are turns: a byte that says whose, a length, a request, a length, a response.
 fuzz_target!(|bytes: &[u8]| {
     let at = Timestamp::UNIX_EPOCH;
     let mut ledger = Ledger::new("s".into());

@@ -1,15 +1,20 @@
-//! `cargo xtask doors`: which crate may use which.
+//! `cargo xtask doors`: which crate may use which, and inside the large crates, which module.
 //!
 //! The crates are rooms, and a dependency is a door. Doors open downward only: what a room may use, and what
-//! those may use in turn, it may depend on directly; nothing else. This file is the table;
-//! ARCHITECTURE.md says why.
+//! those may use in turn, it may depend on directly; nothing else. Modules of a large room have walls between them, which
+//! are looked for in its source files. This file is the table; ARCHITECTURE.md says why.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use modules::{Breach, Elsewhere, Source, Wall};
+
+use crate::failure::Failure;
 use crate::workspace::{Dependency, DependencyKind, Package, Workspace};
+
+mod modules;
 
 /// Each room with the rooms just below it.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -17,6 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "rehearsal-cli",
         &[
             "rehearsal-server",
+            "rehearsal-run",
             "rehearsal-scenario",
             "rehearsal-store",
             "rehearsal-adk",
@@ -25,12 +31,15 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("rehearsal-server", &["rehearsal-web", "rehearsal-store", "rehearsal-adk", "rehearsal-sim"]),
-    ("rehearsal-scenario", &["rehearsal-sim", "rehearsal-metrics"]),
+    ("rehearsal-run", &["rehearsal-sim", "rehearsal-store"]),
+    ("rehearsal-scenario", &["rehearsal-sim", "rehearsal-metrics", "rehearsal-world", "rehearsal-js"]),
+    ("rehearsal-world", &["rehearsal-agent", "rehearsal-js"]),
+    ("rehearsal-js", &["rehearsal-core"]),
     ("rehearsal-adk", &["rehearsal-sim", "rehearsal-metrics"]),
     ("rehearsal-sim", &["rehearsal-agent", "rehearsal-metrics"]),
     ("rehearsal-models", &["rehearsal-agent"]),
     ("rehearsal-agent", &["rehearsal-core"]),
-    ("rehearsal-metrics", &["rehearsal-core"]),
+    ("rehearsal-metrics", &["rehearsal-core", "rehearsal-js"]),
     ("rehearsal-store", &["rehearsal-core"]),
     ("rehearsal-core", &[]),
     ("rehearsal-web", &[]),
@@ -60,7 +69,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("tokio-postgres", &["rehearsal-store"], "only the store opens a database"),
     (
         "reqwest",
-        &["rehearsal-models", "rehearsal-scenario", "rehearsal-server", "rehearsal-cli"],
+        &["rehearsal-models", "rehearsal-world", "rehearsal-scenario", "rehearsal-server", "rehearsal-cli"],
         "only rooms that call out to others (models, agents, servers) open a socket",
     ),
 ];
@@ -75,18 +84,83 @@ const NEVER: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
+/// What modules of a large room never use, and what that keeps true.
+const WALLS: &[Wall] = &[
+    Wall {
+        room: "rehearsal-server",
+        modules: &["desk", "history", "ids", "presence", "problem", "stream", "watch"],
+        never: &["crate::adksim", "crate::http", "crate::serve", "axum", "hyper", "prost", "tonic"],
+        why: "the desk and what it stands on know no wire",
+    },
+    Wall {
+        room: "rehearsal-server",
+        modules: &["adksim"],
+        never: &["crate::http", "crate::serve"],
+        why: "the published protocol is a wire of its own",
+    },
+    Wall {
+        room: "rehearsal-server",
+        modules: &["http"],
+        never: &["crate::adksim", "crate::serve"],
+        why: "the published protocol is a wire of its own",
+    },
+    Wall {
+        room: "rehearsal-server",
+        modules: &[
+            "adksim::base64",
+            "adksim::convert",
+            "adksim::derive",
+            "adksim::json",
+            "adksim::part",
+            "adksim::port",
+            "adksim::schema",
+        ],
+        never: &["crate::adksim::service", "crate::stream", "axum", "hyper", "tokio", "tonic"],
+        why: "what a payload means is read without a socket",
+    },
+];
+
+/// Traits that a room never implements, and what that keeps true.
+const ELSEWHERE: &[Elsewhere] = &[Elsewhere {
+    room: "rehearsal-scenario",
+    name: "Metric",
+    why: "there is one set of metrics, in crates/rehearsal-metrics",
+}];
+
 /// Prints the violations, or that there are none.
-pub(crate) fn run(workspace: &Workspace) -> ExitCode {
+///
+/// # Errors
+/// Source files cannot be read.
+pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode, Failure> {
     let violations = check(&workspace.packages);
-    if violations.is_empty() {
+    let breaches = check_modules(workspace)?;
+    if violations.is_empty() && breaches.is_empty() {
         println!("doors: all {} crates keep them", workspace.packages.len());
-        return ExitCode::SUCCESS;
+        return Ok(ExitCode::SUCCESS);
     }
     for violation in &violations {
         eprintln!("{violation}\n");
     }
-    println!("doors: {} violations", violations.len());
-    ExitCode::FAILURE
+    for breach in &breaches {
+        eprintln!("{breach}\n");
+    }
+    println!("doors: {} violations", violations.len() + breaches.len());
+    Ok(ExitCode::FAILURE)
+}
+
+fn check_modules(workspace: &Workspace) -> Result<Vec<Breach>, Failure> {
+    let mut breaches = Vec::new();
+    let walled: BTreeSet<&str> =
+        WALLS.iter().map(|wall| wall.room).chain(ELSEWHERE.iter().map(|rule| rule.room)).collect();
+    for room in walled {
+        let package = workspace.packages.iter().find(|package| package.name == room);
+        let package = package.ok_or_else(|| Failure::new(format!("there is no crate `{room}`")))?;
+        let src = package.manifest.with_file_name("src");
+        let sources = Source::all(&workspace.root, &src)
+            .map_err(|error| Failure::new(format!("{}: {error}", src.display())))?;
+        breaches.extend(modules::check(WALLS, ELSEWHERE, room, &sources));
+    }
+    Ok(breaches)
 }
 
 /// A dependency, or a crate, that breaks a rule.

@@ -138,7 +138,7 @@ impl Step {
                     .args(["clippy", "--workspace", "--all-targets", "--all-features", "--locked"])
                     .args(["--", "-D", "warnings"]),
             ),
-            Self::Doors => Ok(Counts::of_check(doors::run(stage.workspace) == ExitCode::SUCCESS)),
+            Self::Doors => Ok(Counts::of_check(doors::run(stage.workspace)? == ExitCode::SUCCESS)),
             Self::Doc => {
                 let flags = std::env::var("RUSTDOCFLAGS").unwrap_or_default();
                 cargo.env("RUSTDOCFLAGS", format!("{flags} -D warnings").trim_start());

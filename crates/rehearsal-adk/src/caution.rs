@@ -36,6 +36,8 @@ pub enum Obstacle {
         /// What ADK calls the question.
         tool: String,
     },
+    /// The agent gives no answer to a message, or one without words, which `adk eval` scores 0 even against itself.
+    NoWords,
     /// The user's message is the result of a call, whose id is another one in every run.
     Resumes {
         /// The tool.
@@ -90,6 +92,11 @@ impl fmt::Display for Caution {
                 f,
                 "`adk eval` cannot pass message {message}: the agent asks a person there (`{tool}`, event {seq}), and nobody \
                  answers"
+            ),
+            Obstacle::NoWords => write!(
+                f,
+                "`adk eval` scores the answer to message {message} (event {seq}) 0, as it does where an agent says nothing or \
+                 no word"
             ),
             Obstacle::Resumes { tool } => write!(
                 f,

@@ -280,8 +280,5 @@ fn is_given(output: &Value) -> bool {
 
 /// An answer as text: a string as it is, anything else as JSON.
 pub(crate) fn answer_text(output: &Value) -> String {
-    match output {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    rehearsal_core::json::said(output)
 }

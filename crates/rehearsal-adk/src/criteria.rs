@@ -160,13 +160,13 @@ impl Criteria {
         let number = value.and_then(Value::as_f64);
         let number = number.ok_or_else(|| at(path.clone(), "expected a number", "write one from 0 to 1"))?;
         if number <= 0.0 {
-            self.notes.push(Note { path, why: "everything reaches this threshold".to_owned() });
+            self.notes.push(Note::kept(path, "everything reaches this threshold"));
         }
         Ok(number)
     }
 
     fn note_all(&mut self, path: &str, fields: &Map<String, Value>, why: &str) {
-        let notes = fields.keys().map(|key| Note { path: format!("{path}.{key}"), why: why.to_owned() });
+        let notes = fields.keys().map(|key| Note::kept(format!("{path}.{key}"), why));
         self.notes.extend(notes);
     }
 }

@@ -1,6 +1,7 @@
 //! What an `EvalSet` file holds, and how ADK writes it.
 
-use rehearsal_core::{Blob, Content, FileData, FunctionCall, FunctionResponse, Part, PartData};
+use rehearsal_core::{Blob, CallId, Content, FileData, FunctionCall, FunctionResponse, Part, PartData};
+use rehearsal_metrics::AdkCall;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -86,9 +87,26 @@ pub struct Invocation {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IntermediateData {
     /// The tools it calls, in order.
-    pub tool_uses: Vec<FunctionCall>,
+    pub tool_uses: Vec<ToolUse>,
     /// What the tools give, in the order they give it.
     pub tool_responses: Vec<FunctionResponse>,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolUse {
+    /// Joins the call to its response.
+    pub id: Option<CallId>,
+    /// The tool.
+    pub name: String,
+    /// The arguments; nothing where they are left out, which ADK takes for others than none (`{}`).
+    pub args: Option<Map<String, Value>>,
+}
+
+impl ToolUse {
+    pub(crate) fn as_adk(&self) -> AdkCall<'_> {
+        AdkCall { name: &self.name, args: self.args.as_ref() }
+    }
 }
 
 /// What a session begins with.
@@ -168,11 +186,21 @@ impl IntermediateData {
     fn to_value(&self) -> Value {
         let mut fields = Map::new();
         if !self.tool_uses.is_empty() {
-            put(&mut fields, "tool_uses", self.tool_uses.iter().map(call).collect::<Vec<_>>());
+            put(&mut fields, "tool_uses", self.tool_uses.iter().map(ToolUse::to_value).collect::<Vec<_>>());
         }
         if !self.tool_responses.is_empty() {
             put(&mut fields, "tool_responses", self.tool_responses.iter().map(response).collect::<Vec<_>>());
         }
+        Value::Object(fields)
+    }
+}
+
+impl ToolUse {
+    fn to_value(&self) -> Value {
+        let mut fields = Map::new();
+        put_some(&mut fields, "id", self.id.as_ref().map(CallId::as_str));
+        put_some(&mut fields, "args", self.args.clone());
+        put(&mut fields, "name", self.name.as_str());
         Value::Object(fields)
     }
 }
@@ -270,7 +298,7 @@ fn file(file: &FileData) -> Value {
 /// Arguments are written also when there are none: to ADK, arguments left out are others than no arguments.
 fn call(call: &FunctionCall) -> Value {
     let mut fields = Map::new();
-    put_some(&mut fields, "id", call.id.as_ref().map(rehearsal_core::CallId::as_str));
+    put_some(&mut fields, "id", call.id.as_ref().map(CallId::as_str));
     put(&mut fields, "args", call.args.clone());
     put(&mut fields, "name", call.name.as_str());
     fields.extend(call.extra.clone());
@@ -279,7 +307,7 @@ fn call(call: &FunctionCall) -> Value {
 
 fn response(response: &FunctionResponse) -> Value {
     let mut fields = response.extra.clone();
-    put_some(&mut fields, "id", response.id.as_ref().map(rehearsal_core::CallId::as_str));
+    put_some(&mut fields, "id", response.id.as_ref().map(CallId::as_str));
     put(&mut fields, "name", response.name.as_str());
     put(&mut fields, "response", response.response.clone());
     Value::Object(fields)

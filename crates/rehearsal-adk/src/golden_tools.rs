@@ -2,45 +2,76 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rehearsal_agent::ToolOutput;
-use rehearsal_core::{FunctionCall, FunctionResponse, Ledger, MetricResult, ToolError, ToolOutcome};
-use rehearsal_metrics::{AdkArgs, AdkMatch, Assessment, Metric, adk_trajectory_score};
-use rehearsal_sim::{Case, Mock};
+use async_trait::async_trait;
+use rehearsal_agent::{Answer, Refusal, Tool, ToolAnswer, ToolEffect};
+use rehearsal_core::{FunctionResponse, Ledger, MetricResult, MetricStatus, Player, ToolError, ToolOutcome};
+use rehearsal_metrics::{AdkArgs, AdkCall, AdkMatch, Assessment, Metric, adk_trajectory_score};
+use rehearsal_sim::person::PeopleAtHand;
+use rehearsal_sim::{Case, StandIn};
 use serde_json::{Map, Value};
 
-use crate::eval_set::Invocation;
+use crate::eval_set::{Invocation, ToolUse};
 
-/// The name of the metric that says whether the golden trace could answer every call.
+/// The name of the metric that says whether the golden trace could answer every call that it makes itself.
 pub const GOLDEN_TOOLS: &str = "golden_tools";
-/// The kind of error a tool gives when the golden trace has no answer to a call.
+/// The kind of error a tool gives when a call is none of the golden trace.
 pub const NOT_IN_TRACE: &str = "NotInGoldenTrace";
+/// The kind of error a tool gives when the golden trace makes the call and does not say what came of it.
+pub const NO_RESPONSE_IN_TRACE: &str = "NoResponseInGoldenTrace";
 
 /// Lets the golden trace play every tool that it calls, and adds a metric that does not pass when it could not.
 ///
-/// What runs has no side effects: not even agents used as tools run, and tools that the trace does not call stay as
-/// they were cast.
+/// What runs has no side effects: not even agents used as tools run. A call that the trace does not make is answered by
+/// who was cast to stand in, else by an error that the model sees, and is one call more for the trajectory.
 pub(crate) fn cast(case: Case, invocations: &[Invocation]) -> Case {
-    let answers = Arc::new(Mutex::new(Answers::of(invocations)));
-    let mut tools: Vec<&str> = Vec::new();
-    for call in invocations.iter().flat_map(|invocation| &invocation.intermediate_data.tool_uses) {
-        if !tools.contains(&call.name.as_str()) {
-            tools.push(&call.name);
-        }
-    }
-    let case = tools.into_iter().fold(case, |case, tool| {
-        let (answers, name) = (answers.clone(), tool.to_owned());
-        case.mock(
-            tool,
-            Mock::new(move |args, _| {
-                let args = args.as_object().cloned().unwrap_or_default();
-                let call = FunctionCall { name: name.clone(), args, ..FunctionCall::default() };
-                answers.lock().unwrap_or_else(PoisonError::into_inner).answer(&call)
-            })
-            .recorded(),
-        )
-    });
+    let answers = Mutex::new(Answers::of(invocations));
+    let case = case.wrap_stand_in(|otherwise| Arc::new(GoldenTools { answers, otherwise }));
     case.metric(Answered)
 }
+
+/// Plays the tools of a golden trace.
+#[derive(Debug)]
+struct GoldenTools {
+    answers: Mutex<Answers>,
+    /// Who answers calls that the trace does not make.
+    otherwise: Option<Arc<dyn StandIn>>,
+}
+
+#[async_trait]
+impl StandIn for GoldenTools {
+    async fn play(
+        &self,
+        effect: &ToolEffect,
+        own: &Arc<dyn Tool>,
+        people: &PeopleAtHand,
+    ) -> Result<Answer<ToolAnswer>, Refusal> {
+        let call = AdkCall { name: &effect.cx.tool, args: Some(&effect.args) };
+        let found = self.answers.lock().unwrap_or_else(PoisonError::into_inner).answer(call);
+        let outcome = match (found, &self.otherwise) {
+            (Ok(outcome), _) => outcome,
+            (Err(missing), Some(otherwise)) => match otherwise.play(effect, own, people).await {
+                Err(refusal) if refusal.kind == UNMOCKED => ToolOutcome::Error(missing),
+                answer => return answer,
+            },
+            (Err(missing), None) => ToolOutcome::Error(missing),
+        };
+        let value = ToolAnswer { outcome, main_changes: None };
+        Ok(Answer { value, by: Player::Mock, name: Some("golden trace".into()) })
+    }
+
+    fn takes(&self, tool: &str) -> bool {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.calls.iter().any(|golden| golden.call.name == tool)
+            || self.otherwise.as_ref().is_some_and(|otherwise| otherwise.takes(tool))
+    }
+
+    fn needs_people(&self) -> bool {
+        self.otherwise.as_ref().is_some_and(|otherwise| otherwise.needs_people())
+    }
+}
+
+/// The kind of refusal where nobody plays a tool.
+const UNMOCKED: &str = "unmocked_tool";
 
 /// The calls of a golden trace, each with what came of it.
 #[derive(Debug)]
@@ -50,7 +81,7 @@ struct Answers {
 
 #[derive(Debug)]
 struct Golden {
-    call: FunctionCall,
+    call: ToolUse,
     response: Option<Map<String, Value>>,
     is_used: bool,
 }
@@ -64,13 +95,12 @@ impl Answers {
             .map(|call| Golden { call: call.clone(), response: None, is_used: false })
             .collect();
         // Responses name their call; where they do not, they stand in the order of the calls of their tool.
-        let by_id = |response: &FunctionResponse, call: &FunctionCall| {
-            response.id.is_some() && response.id == call.id
-        };
-        let by_name = |response: &FunctionResponse, call: &FunctionCall| {
+        let by_id =
+            |response: &FunctionResponse, call: &ToolUse| response.id.is_some() && response.id == call.id;
+        let by_name = |response: &FunctionResponse, call: &ToolUse| {
             response.name == call.name && (response.id.is_none() || call.id.is_none())
         };
-        for fits in [&by_id as &dyn Fn(&FunctionResponse, &FunctionCall) -> bool, &by_name] {
+        for fits in [&by_id as &dyn Fn(&FunctionResponse, &ToolUse) -> bool, &by_name] {
             for golden in calls.iter_mut().filter(|golden| golden.response.is_none()) {
                 if let Some(place) = open.iter().position(|response| fits(response, &golden.call)) {
                     golden.response = Some(open.remove(place).response.clone());
@@ -80,27 +110,27 @@ impl Answers {
         Self { calls }
     }
 
-    /// The answer to the same call, else to the next call of the tool that was not answered yet.
-    fn answer(&mut self, call: &FunctionCall) -> Result<ToolOutput, ToolError> {
-        let same = |golden: &Golden| is_same(&golden.call, call);
+    /// The answer to the same call, else to the next call of the tool that was not answered yet; an error where the trace
+    /// makes no such call, or no more of them, or does not say what came of it.
+    fn answer(&mut self, call: AdkCall<'_>) -> Result<ToolOutcome, ToolError> {
+        let same = |golden: &Golden| is_same(golden.call.as_adk(), call);
         let place = |fits: &dyn Fn(&Golden) -> bool| self.calls.iter().position(fits);
         let place = place(&|golden| !golden.is_used && same(golden))
             .or_else(|| self.calls.iter().rposition(same))
             .or_else(|| place(&|golden| !golden.is_used && golden.call.name == call.name));
         let golden = place.map(|place| &mut self.calls[place]).ok_or_else(|| not_in_trace(call))?;
         golden.is_used = true;
-        let response = golden.response.as_ref().ok_or_else(|| not_in_trace(call))?;
-        match recorded_error(response) {
-            Some(error) => Err(error),
-            None => Ok(ToolOutput::new(Value::Object(response.clone()))),
-        }
+        let response = golden.response.as_ref().ok_or_else(|| no_response(call))?;
+        Ok(match recorded_error(response) {
+            Some(error) => ToolOutcome::Error(error),
+            None => ToolOutcome::Output(Value::Object(response.clone())),
+        })
     }
 }
 
 /// Whether two calls are the same to ADK.
-fn is_same(one: &FunctionCall, other: &FunctionCall) -> bool {
-    let (one, other) = (std::slice::from_ref(one), std::slice::from_ref(other));
-    adk_trajectory_score(one, other, AdkMatch::Exact, AdkArgs::Compare) > 0.5
+fn is_same(one: AdkCall<'_>, other: AdkCall<'_>) -> bool {
+    adk_trajectory_score(&[one], &[other], AdkMatch::Exact, AdkArgs::Compare) > 0.5
 }
 
 /// The error of a tool that failed when the trace was made: `{"error": {"type", "message"}}` and nothing else.
@@ -110,12 +140,24 @@ fn recorded_error(response: &Map<String, Value>) -> Option<ToolError> {
     (error.len() == 2).then(|| ToolError::new(kind, message))
 }
 
-fn not_in_trace(call: &FunctionCall) -> ToolError {
-    let args = rehearsal_core::json::text(&Value::Object(call.args.clone()));
-    ToolError::new(NOT_IN_TRACE, format!("the golden trace has no answer to `{}` with {args}", call.name))
+fn shown(call: AdkCall<'_>) -> String {
+    let args = Value::Object(call.args.cloned().unwrap_or_default());
+    format!("`{}` with {}", call.name, rehearsal_core::json::text(&args))
 }
 
-/// An error where the golden trace had no answer to a call: what the agent did after it says nothing.
+fn not_in_trace(call: AdkCall<'_>) -> ToolError {
+    ToolError::new(NOT_IN_TRACE, format!("the golden trace does not call {}", shown(call)))
+}
+
+fn no_response(call: AdkCall<'_>) -> ToolError {
+    ToolError::new(
+        NO_RESPONSE_IN_TRACE,
+        format!("the golden trace does not say what came of {}", shown(call)),
+    )
+}
+
+/// An error where the golden trace makes a call and has no answer to it: what the agent did after it says nothing. A call
+/// that the trace does not make is no such thing: the agent made one more, and the trajectory says whether it may.
 #[derive(Debug)]
 struct Answered;
 
@@ -125,17 +167,23 @@ impl Metric for Answered {
     }
 
     fn evaluate(&self, ledger: &Ledger) -> Assessment {
-        let unanswered = ledger.calls().filter_map(|call| match &call.result()?.outcome {
-            ToolOutcome::Error(error) if error.kind == NOT_IN_TRACE => Some((call.event.seq, error)),
-            _ => None,
-        });
-        let mut found = None;
-        for (seq, error) in unanswered {
-            let text =
-                format!("{}\n\nhint: add the call to the trace, or cast a mock for the tool", error.message);
-            let result = found.unwrap_or_else(|| MetricResult::new(rehearsal_core::MetricStatus::Error));
-            found = Some(result.because_of(text, [seq]));
+        let mut result = MetricResult::from_pass(true);
+        for call in ledger.calls() {
+            let Some(ToolOutcome::Error(error)) = call.result().map(|given| &given.outcome) else { continue };
+            let text = match &*error.kind {
+                NOT_IN_TRACE => format!("{}, and no mock answers it; the agent was told so", error.message),
+                NO_RESPONSE_IN_TRACE => {
+                    result.status = MetricStatus::Error;
+                    format!(
+                        "{}\n\nhint: add its response to `tool_responses`, or a mock of the tool to `setup.mocks` of the \
+                         agent's file",
+                        error.message
+                    )
+                }
+                _ => continue,
+            };
+            result = result.because_of(text, [call.event.seq]);
         }
-        Assessment::Done(found.unwrap_or_else(|| MetricResult::from_pass(true)))
+        Assessment::Done(result)
     }
 }

@@ -5,14 +5,14 @@ mod fields;
 mod legacy;
 mod numbers;
 mod outline;
+mod shape;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::eval_set::{Conversation, ConversationScenario, EvalCase, EvalSet, SessionInput};
-use fields::{Field, Fields};
+use crate::eval_set::{EvalSet, pretty};
 pub(crate) use outline::{Outline, items};
 
 /// The longest file that is read as values, which may take several times as much memory. Adding a case to a file has no
@@ -26,8 +26,16 @@ pub struct Imported {
     pub set: EvalSet,
     /// The form it was written in.
     pub dialect: Dialect,
-    /// What the file says that is not acted on.
+    /// What the file says that is not acted on, and what is dropped of it.
     pub notes: Vec<Note>,
+    whole: Value,
+}
+
+impl Imported {
+    /// The file in the present form, as ADK writes it: with all that it says but what is noted as dropped.
+    pub fn to_json(&self) -> String {
+        pretty(&self.whole)
+    }
 }
 
 /// The form of an `EvalSet` file.
@@ -48,6 +56,18 @@ pub struct Note {
     pub path: String,
     /// Why it is not acted on.
     pub why: String,
+    /// Whether it is not even kept where the file is written again.
+    pub is_dropped: bool,
+}
+
+impl Note {
+    pub(crate) fn kept(path: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { path: path.into(), why: why.into(), is_dropped: false }
+    }
+
+    fn dropped(path: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { is_dropped: true, ..Self::kept(path, why) }
+    }
 }
 
 impl fmt::Display for Note {
@@ -129,16 +149,17 @@ impl EvalSet {
         }
         no_mark(text)?;
         let mut notes = Vec::new();
-        let (set, dialect) = match numbers::parse(text, "$", &mut notes)? {
+        let (whole, dialect) = match numbers::parse(text, "$", &mut notes)? {
             Value::Array(items) => legacy::read(items, name, &mut notes)?,
-            value => (read_set(value, &mut notes)?, Dialect::EvalSet),
+            value => (fit_set(value, &mut notes)?, Dialect::EvalSet),
         };
+        let set = conversation::read_set(&whole)?;
         let path = |index| match dialect {
             Dialect::EvalSet => format!("$.eval_cases[{index}].eval_id"),
             _ => format!("$[{index}].name"),
         };
         check_ids(set.eval_cases.iter().map(|case| &*case.eval_id), path)?;
-        Ok(Imported { set, dialect, notes })
+        Ok(Imported { set, dialect, notes, whole })
     }
 }
 
@@ -185,66 +206,12 @@ fn not_json(error: &serde_json::Error) -> ImportError {
     }
 }
 
-fn read_set(value: Value, notes: &mut Vec<Note>) -> Result<EvalSet, ImportError> {
-    let mut fields = Fields::of(value, "$".to_owned())?;
-    if !fields.has("eval_cases") && (fields.has("eval_id") || fields.has("evalId")) {
+/// An eval set that fits ADK's model, in one form.
+fn fit_set(value: Value, notes: &mut Vec<Note>) -> Result<Value, ImportError> {
+    let has = |name: &str| value.get(name).is_some();
+    if !has("eval_cases") && (has("eval_id") || has("evalId")) {
         let remedy = "put it into a set: {\"eval_set_id\": \"my_evals\", \"eval_cases\": [ … ]}";
         return Err(ImportError::at("$", "this is an eval case, not an eval set", remedy));
     }
-    let eval_set_id = fields.snake_only("eval_set_id")?.into_text()?;
-    let cases = fields.snake_only("eval_cases")?.into_list()?;
-    let name = fields.take_plain("name").map(Field::into_optional_text).transpose()?.flatten();
-    let description = fields.take_plain("description").map(Field::into_optional_text).transpose()?.flatten();
-    let creation_timestamp = fields.take_plain("creation_timestamp").map_or(Ok(0.0), Field::into_seconds)?;
-    fields.note_rest(notes);
-    let eval_cases = cases.into_iter().map(|field| read_case(field.into_fields()?, notes));
-    let eval_cases = eval_cases.collect::<Result<_, _>>()?;
-    Ok(EvalSet { eval_set_id, name, description, eval_cases, creation_timestamp })
-}
-
-fn read_case(mut fields: Fields, notes: &mut Vec<Note>) -> Result<EvalCase, ImportError> {
-    let eval_id = fields.required("eval_id")?.into_text()?;
-    let conversation = fields.take_filled("conversation")?;
-    let scenario = fields.take_filled("conversation_scenario")?;
-    let conversation = match (conversation, scenario) {
-        (Some(conversation), None) => {
-            let invocations = conversation.into_list()?.into_iter();
-            let read = invocations.map(|field| conversation::read_invocation(field.into_fields()?, notes));
-            Conversation::Static(read.collect::<Result<_, _>>()?)
-        }
-        (None, Some(scenario)) => Conversation::Scenario(read_scenario(scenario.into_fields()?, notes)?),
-        (found, _) => {
-            let what = if found.is_some() { "both" } else { "neither" };
-            let problem = format!("has {what} of `conversation` and `conversation_scenario`");
-            return Err(ImportError::at(fields.path(), problem, "give exactly one of the two"));
-        }
-    };
-    let session_input = fields.take_filled("session_input")?;
-    let session_input =
-        session_input.map(|field| read_session_input(field.into_fields()?, notes)).transpose()?;
-    let creation_timestamp = fields.take("creation_timestamp")?.map_or(Ok(0.0), Field::into_seconds)?;
-    let state = fields.take_filled("final_session_state")?;
-    let final_session_state = state.map(Field::into_object).transpose()?.unwrap_or_default();
-    fields.note_unless_empty("rubrics", "rubrics need a judge; nothing here reads them", notes)?;
-    fields.note_rest(notes);
-    Ok(EvalCase { eval_id, conversation, session_input, creation_timestamp, final_session_state })
-}
-
-fn read_scenario(mut fields: Fields, notes: &mut Vec<Note>) -> Result<ConversationScenario, ImportError> {
-    let scenario = ConversationScenario {
-        starting_prompt: fields.required("starting_prompt")?.into_text()?,
-        conversation_plan: fields.required("conversation_plan")?.into_text()?,
-        user_persona: fields.take_filled("user_persona")?.map(Field::into_value),
-    };
-    fields.note_rest(notes);
-    Ok(scenario)
-}
-
-fn read_session_input(mut fields: Fields, notes: &mut Vec<Note>) -> Result<SessionInput, ImportError> {
-    let app_name = fields.required("app_name")?.into_text()?;
-    let user_id = fields.required("user_id")?.into_text()?;
-    let state = fields.take("state")?.map(Field::into_object).transpose()?.unwrap_or_default();
-    fields.note_unless_empty("session_id", "sessions get ids of their own", notes)?;
-    fields.note_rest(notes);
-    Ok(SessionInput { app_name, user_id, state })
+    shape::fit("EvalSet", value, "$", notes)
 }

@@ -31,9 +31,10 @@ pub use caution::{Caution, Obstacle};
 pub use criteria::{Criteria, CriteriaError, Criterion, RESPONSE_MATCH, TOOL_TRAJECTORY};
 pub use eval_set::{
     Conversation, ConversationScenario, EvalCase, EvalSet, IntermediateData, Invocation, SessionInput,
+    ToolUse,
 };
 pub use file::{AppendError, EvalSetDefaults, Written, append_once_to_file, append_to_file};
-pub use golden_tools::{GOLDEN_TOOLS, NOT_IN_TRACE};
+pub use golden_tools::{GOLDEN_TOOLS, NO_RESPONSE_IN_TRACE, NOT_IN_TRACE};
 pub use history::{HistoryEntry, history};
 pub use import::{Dialect, ImportError, Imported, MAX_BYTES, Note};
 pub use name::{eval_set_id, snake_case};

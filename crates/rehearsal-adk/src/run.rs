@@ -70,8 +70,9 @@ impl EvalRun {
     }
 
     /// The same run, with the golden traces in the part of the tools they call: the same call gets the response it got
-    /// when the trace was made, another call of the tool the next response that was not given yet. A call to which a
-    /// trace has no answer makes its case an error.
+    /// when the trace was made, another call of the tool the next response that was not given yet. A call that the trace
+    /// does not make is answered by the case's stand-in, else by an error that the model sees, and counts as one more. A
+    /// call that the trace makes without a response makes its case an error.
     ///
     /// Traces hold no changes of state, so tools played by them change none.
     #[must_use]

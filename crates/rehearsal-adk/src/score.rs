@@ -5,13 +5,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rehearsal_core::{Ledger, MetricResult};
 use rehearsal_metrics::{
-    AdkArgs, AdkMatch, Assessment, Metric, MetricRef, StateMetric, adk_text, adk_trajectory_score, rouge1,
-    score,
+    AdkArgs, AdkCall, AdkMatch, Assessment, Metric, MetricRef, StateMetric, adk_text, adk_trajectory_score,
+    rouge1, score,
 };
 use serde_json::{Map, Value};
 
 use crate::criteria::{Criteria, Criterion};
-use crate::eval_set::{EvalCase, Invocation};
+use crate::eval_set::{EvalCase, Invocation, ToolUse};
 use crate::state::scope_and_key;
 use crate::trace::invocations;
 
@@ -112,17 +112,24 @@ impl GoldenMetric {
 }
 
 fn compare_calls(expected: &Invocation, actual: &Invocation, kind: AdkMatch, args: AdkArgs) -> (f64, String) {
-    let (expected, actual) = (&expected.intermediate_data.tool_uses, &actual.intermediate_data.tool_uses);
-    let listed = |calls: &[rehearsal_core::FunctionCall]| {
-        let call = |call: &rehearsal_core::FunctionCall| match args {
-            AdkArgs::Compare => format!("{} {}", call.name, Value::Object(call.args.clone())),
-            AdkArgs::Ignore => call.name.clone(),
+    let (expected, actual) = (calls(expected), calls(actual));
+    let listed = |calls: &[AdkCall<'_>]| {
+        let call = |call: &AdkCall<'_>| match (args, call.args) {
+            (AdkArgs::Ignore, _) => call.name.to_owned(),
+            (AdkArgs::Compare, Some(args)) => {
+                format!("{} {}", call.name, rehearsal_core::json::text(&Value::Object(args.clone())))
+            }
+            (AdkArgs::Compare, None) => format!("{} with `args` left out, which is not {{}}", call.name),
         };
         let calls: Vec<String> = calls.iter().map(call).collect();
         if calls.is_empty() { "no calls".to_owned() } else { calls.join(", ") }
     };
-    let score = adk_trajectory_score(expected, actual, kind, args);
-    (score, format!("expected {}, got {}", short(&listed(expected)), short(&listed(actual))))
+    let score = adk_trajectory_score(&expected, &actual, kind, args);
+    (score, format!("expected {}, got {}", short(&listed(&expected)), short(&listed(&actual))))
+}
+
+fn calls(invocation: &Invocation) -> Vec<AdkCall<'_>> {
+    invocation.intermediate_data.tool_uses.iter().map(ToolUse::as_adk).collect()
 }
 
 /// The mean as ADK computes it: the scores added one by one, then divided.

@@ -1,14 +1,14 @@
 //! Golden traces: a completed session as an eval case.
 
 use rehearsal_core::{
-    CallId, Content, EndReason, FunctionCall, FunctionResponse, Ledger, Part, PartData, SessionId, Timestamp,
-    ToolOutcome,
+    CallId, Content, EndReason, FunctionResponse, Ledger, Part, PartData, SessionId, Timestamp, ToolOutcome,
 };
+use rehearsal_metrics::{adk_text, rouge1};
 use serde_json::{Map, Value, json};
 
 use crate::caution::{Caution, Obstacle};
 use crate::conversation::{What, answer_text, is_failure, root_agent, steps};
-use crate::eval_set::{Conversation, EvalCase, IntermediateData, Invocation, SessionInput};
+use crate::eval_set::{Conversation, EvalCase, IntermediateData, Invocation, SessionInput, ToolUse};
 use crate::name::{eval_id, snake_case};
 use crate::state::flat_state;
 
@@ -120,7 +120,7 @@ impl GoldenTrace {
             return Err(NotExportable::NoFinalResponse);
         }
         let (mut invocations, mut left_out, mut cautions) = (Vec::new(), Vec::new(), Vec::new());
-        for Played { seq, has_failed, mut invocation, obstacles } in all {
+        for Played { seq, has_failed, mut invocation, mut obstacles } in all {
             if has_failed && invocation.final_response.is_none() {
                 left_out.push(seq);
                 continue;
@@ -131,6 +131,9 @@ impl GoldenTrace {
                 return Err(NotExportable::EmptyUserMessage { seq });
             }
             let place = invocations.len();
+            if !has_words(invocation.final_response.as_ref()) {
+                obstacles.push((seq, Obstacle::NoWords));
+            }
             cautions.extend(obstacles.into_iter().map(|(seq, obstacle)| Caution { seq, place, obstacle }));
             invocations.push(invocation);
         }
@@ -168,6 +171,12 @@ impl GoldenTrace {
         self.cautions.clear();
         (runnable > 0).then_some(self)
     }
+}
+
+/// Whether an answer is one that ADK's comparison of words finds equal to itself.
+fn has_words(answer: Option<&Content>) -> bool {
+    let text = answer.map(adk_text).unwrap_or_default();
+    rouge1(&text, &text).f1 > 0.0
 }
 
 /// An invocation.
@@ -217,8 +226,7 @@ fn played(ledger: &Ledger) -> Vec<Played> {
         match step.what {
             What::Said(_) | What::Failed { .. } => {}
             What::Called { id, tool, args } => {
-                let extra = Map::new();
-                done.tool_uses.push(FunctionCall { id, name: tool.to_owned(), args: args.clone(), extra });
+                done.tool_uses.push(ToolUse { id, name: tool.to_owned(), args: Some(args.clone()) });
             }
             // What the user answered is what the user said.
             What::Answered { id: Some(id), .. } if gave(&invocation.user_content, &id) => {}

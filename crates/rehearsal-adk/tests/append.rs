@@ -51,6 +51,18 @@ fn a_new_file_is_an_eval_set_of_the_agent() {
     assert_eq!(names(path.parent().unwrap()), ["math__agent.evalset.json"]);
 }
 
+/// What an export left that was ended in the middle goes with the next one.
+#[test]
+fn nothing_stays_beside_the_file() {
+    let folder = folder();
+    fs::write(folder.path().join(".rehearsal-a1B2c3.tmp"), "{").unwrap();
+    let path = folder.path().join("a.evalset.json");
+    for cases in 1..=2 {
+        assert_eq!(append(&path).unwrap().cases, cases);
+        assert_eq!(names(folder.path()), ["a.evalset.json"]);
+    }
+}
+
 /// Who exports a session twice has it once, and hears so.
 #[test]
 fn a_repeat_is_recognised() {

@@ -477,4 +477,14 @@ fn what_adk_eval_cannot_run_is_told() {
     let trace = GoldenTrace::from_ledger(&rehearsal_testkit::ledger(text), &TraceOptions::default()).unwrap();
     assert!(trace.cautions[0].to_string().contains("asks a person"), "{:?}", trace.cautions);
     assert_eq!((trace.runnable(), trace.into_runnable()), (0, None));
+
+    // ADK compares words, and finds none equal to none.
+    for answer in ["👍", "…!"] {
+        let text = format!("user: one / agent: first / user: two / agent: {answer} / end");
+        let ledger = rehearsal_testkit::ledger(&text);
+        let trace = GoldenTrace::from_ledger(&ledger, &TraceOptions::default()).unwrap();
+        let told = trace.cautions[0].to_string();
+        assert!(told.contains("scores the answer to message 2"), "{told}");
+        assert_eq!(trace.runnable(), 1);
+    }
 }

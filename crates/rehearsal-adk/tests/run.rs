@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rehearsal_adk::*;
 use rehearsal_agent::{AgentRef, FunctionTool, LlmAgent, ToolRef};
-use rehearsal_core::{MetricStatus, Verdict};
+use rehearsal_core::{MetricStatus, ToolOutcome, Verdict};
 use rehearsal_models::{Reply, ScriptedModel};
 use rehearsal_sim::{Case, CaseRun, Suite};
 use rehearsal_testkit::ledger;
@@ -73,25 +73,85 @@ fn another_call_gets_the_next_answer_and_the_trajectory_fails() {
     assert!(run.result.metrics[GOLDEN_TOOLS].passed());
 }
 
+fn matching(kind: &str) -> Criteria {
+    let criteria = json!({"criteria": {TOOL_TRAJECTORY: {"threshold": 1, "match_type": kind}}});
+    Criteria::read(&criteria.to_string()).unwrap()
+}
+
 #[test]
-fn a_call_the_trace_cannot_answer_is_an_error_even_where_extra_calls_are_allowed() {
-    let criteria =
-        r#"{"criteria": {"tool_trajectory_avg_score": {"threshold": 1, "match_type": "ANY_ORDER"}}}"#;
-    let criteria = Criteria::read(criteria).unwrap();
-    let agent = agent([
-        adding(1, 2),
-        adding(5, 5),
-        adding(6, 6),
-        "The sum is three".into(),
-        adding(3, 4),
-        "That did not work".into(),
-    ]);
-    let run = eval(|run| run.golden_tools().criteria(criteria), golden(), agent);
+fn a_call_more_than_the_trace_makes_is_told_to_the_agent_and_counts_as_one_more() {
+    for (kind, expected) in
+        [("EXACT", Verdict::Failed), ("IN_ORDER", Verdict::Passed), ("ANY_ORDER", Verdict::Passed)]
+    {
+        for more in [adding(6, 6), Reply::call("look", json!({"at": "it"}))] {
+            let replies = [
+                adding(1, 2),
+                adding(5, 5),
+                more,
+                "The sum is three".into(),
+                adding(3, 4),
+                "That did not work".into(),
+            ];
+            let look =
+                FunctionTool::new("look", "Looks", |_: Value, _cx| -> Value { panic!("the real tool ran") });
+            let model = Arc::new(ScriptedModel::list("script", replies));
+            let agent: AgentRef = LlmAgent::new("math", model).tool(add()).tool(look).into();
+            let run = eval(|run| run.golden_tools().criteria(matching(kind)), golden(), agent);
+            assert_eq!(run.result.status, expected, "{kind} {run}");
+            let result = &run.result.metrics[GOLDEN_TOOLS];
+            assert!(result.passed(), "{result:?}");
+            assert!(result.evidence[0].text.contains("the golden trace does not call `"), "{result:?}");
+            let third = run.main.calls().nth(2).unwrap();
+            let given = third.result().unwrap().outcome.clone();
+            assert!(matches!(&given, ToolOutcome::Error(error) if error.kind == NOT_IN_TRACE), "{given:?}");
+        }
+    }
+}
+
+#[test]
+fn a_call_of_the_trace_whose_response_it_does_not_have_decides_nothing() {
+    let mut set = golden();
+    let Conversation::Static(invocations) = &mut set.eval_cases[0].conversation else {
+        panic!("written out")
+    };
+    invocations[0].intermediate_data.tool_responses.clear();
+    let replies = [adding(1, 2), "The sum is three".into(), adding(3, 4), "That did not work".into()];
+    let run = eval(EvalRun::golden_tools, set, agent(replies));
     assert_eq!(run.result.status, Verdict::Error, "{run}");
-    assert!(run.result.metrics[TOOL_TRAJECTORY].passed());
     let result = &run.result.metrics[GOLDEN_TOOLS];
     assert_eq!(result.status, MetricStatus::Error);
-    assert!(result.evidence[0].text.contains(r#"`add` with {"a":6,"b":6}"#), "{result:?}");
+    assert!(result.evidence[0].text.contains(r#"`add` with {"a":1,"b":2}"#), "{result:?}");
+}
+
+#[test]
+fn arguments_left_out_are_not_no_arguments() {
+    let golden = |args: &Value| {
+        let mut call = json!({"name": "ping"});
+        if *args != json!("left out") {
+            call["args"] = args.clone();
+        }
+        let lists = json!({"tool_uses": [call.clone()]});
+        let events =
+            json!({"invocation_events": [{"author": "a", "content": {"parts": [{"function_call": call}]}}]});
+        [lists, events].map(|data| {
+            let said = json!({"user_content": {"parts": [{"text": "go"}]}, "intermediate_data": data});
+            let set = json!({"eval_set_id": "s", "eval_cases": [{"eval_id": "a", "conversation": [said]}]});
+            EvalSet::read(&set.to_string()).unwrap().set.eval_cases.remove(0)
+        })
+    };
+    let made = ledger("user: go / call ping {} / agent: done / end");
+    for (args, expected) in [(json!({}), 1.0), (Value::Null, 0.0), (json!("left out"), 0.0)] {
+        for case in golden(&args) {
+            for kind in ["EXACT", "IN_ORDER", "ANY_ORDER"] {
+                let score = score_ledger(&made, &case, &matching(kind))[TOOL_TRAJECTORY].score;
+                assert_eq!(score, Some(expected), "{args} {kind}");
+            }
+            let ignoring = Criteria::read(
+                r#"{"criteria": {"tool_trajectory_avg_score": {"threshold": 1, "ignore_args": true}}}"#,
+            );
+            assert!(score_ledger(&made, &case, &ignoring.unwrap())[TOOL_TRAJECTORY].passed());
+        }
+    }
 }
 
 #[test]

@@ -275,11 +275,7 @@ impl<'a> Context<'a> {
     }
 
     fn recorded_response(&self, turn: &TurnId) -> Option<ModelResponse> {
-        let start = self.ledger().started_at(&self.invocation).unwrap_or(0);
-        self.ledger().events()[start..].iter().find_map(|event| match &event.body {
-            EventBody::ModelResponse(response) if event.turn.as_ref() == Some(turn) => Some(response.clone()),
-            _ => None,
-        })
+        self.ledger().response(turn).cloned()
     }
 
     async fn append_response(

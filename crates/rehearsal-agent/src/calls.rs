@@ -155,17 +155,21 @@ impl Context<'_> {
     /// How many earlier calls of the same tool got as far as the tool, for each of these: those that the engine refused do
     /// not count, nor do those of this turn that have no result yet.
     fn reached_before(&self, open: &[PendingCall]) -> Reached {
-        let open: BTreeSet<&CallId> = open.iter().map(|pending| &pending.call).collect();
-        let mut so_far: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut open: BTreeSet<&CallId> = open.iter().map(|pending| &pending.call).collect();
+        let mut later: BTreeMap<&str, u64> = BTreeMap::new();
         let mut reached = Reached::default();
-        for view in self.ledger().calls() {
-            let count = so_far.entry(view.tool).or_default();
-            if open.contains(view.call) {
-                reached.before.insert(view.call.clone(), *count);
+        // From the end, where they are: an agent that calls without end must not cost more with every call.
+        for view in self.ledger().calls().rev() {
+            if open.is_empty() {
+                break;
+            }
+            let later = later.entry(view.tool).or_default();
+            if open.remove(view.call) {
+                reached.before.insert(view.call.clone(), self.ledger().reached(view.tool) - *later);
             }
             let decision = view.answer.and_then(|event| event.decision.as_ref());
             if view.answer.is_some() && decision.is_none_or(|decision| decision.by != Player::Engine) {
-                *count += 1;
+                *later += 1;
             }
         }
         reached
@@ -309,9 +313,9 @@ async fn run_agent(
 ) -> Result<Outcome, RunError> {
     let mut cx = Context::on_branch(session, port, path, &**agent);
     if !cx.ledger().was_spoken_to(&cx.invocation) {
-        let text = match args.get("request") {
-            Some(Value::String(text)) => text.clone(),
-            _ => rehearsal_core::json::text(&Value::Object(args.clone())),
+        let text = match args.get("request").and_then(rehearsal_core::json::as_text) {
+            Some(text) => text.to_owned(),
+            None => rehearsal_core::json::text(&Value::Object(args.clone())),
         };
         cx.append(EventBody::UserMessage { content: Arc::new(Content::user(text)) })?;
     }

@@ -123,6 +123,16 @@ pub enum ModelError {
         /// Why.
         why: String,
     },
+    /// The provider was asked more than once, and the last answer was this.
+    #[error("{last} (tried {attempts} times in {}.{} s)", millis / 1000, millis % 1000 / 100)]
+    Repeated {
+        /// Why the last attempt failed.
+        last: Box<ModelError>,
+        /// How often it was asked.
+        attempts: u32,
+        /// How long that took, the waits between included.
+        millis: u64,
+    },
     /// The request cannot be put to this provider.
     #[error("{model} cannot be asked this: {why}")]
     Unsupported {
@@ -134,11 +144,33 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// What the other side said, where it said something.
+    pub fn words_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Status { message: words, .. }
+            | Self::NoAnswer { why: words, .. }
+            | Self::Transport { why: words, .. }
+            | Self::Malformed { why: words, .. }
+            | Self::Unsupported { why: words, .. } => Some(words),
+            Self::Repeated { last, .. } => last.words_mut(),
+            Self::MissingKey { .. } | Self::Timeout { .. } => None,
+        }
+    }
+
+    /// Why the last attempt failed, however many there were.
+    pub fn last(&self) -> &Self {
+        match self {
+            Self::Repeated { last, .. } => last.last(),
+            other => other,
+        }
+    }
+
     /// Whether asking again may help.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..=599),
             Self::Transport { .. } | Self::Timeout { .. } => true,
+            Self::Repeated { last, .. } => last.is_transient(),
             _ => false,
         }
     }

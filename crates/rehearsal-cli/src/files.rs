@@ -50,6 +50,13 @@ pub(crate) fn read(path: &Path) -> Result<String, ReadError> {
     String::from_utf8(bytes).map_err(|_| ReadError::NotText { path: path.to_owned() })
 }
 
+/// The folder of a file, whole.
+pub(crate) fn folder(path: &Path) -> Result<PathBuf, String> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::canonicalize(folder)
+        .map_err(|error| format!("cannot find the folder of `{}`: {error}", path.display()))
+}
+
 /// The scenario files at these paths: files as they are, every scenario file below a folder, and what a pattern such
 /// as `tests/**/*.yaml` fits; in order, each once.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FindError> {

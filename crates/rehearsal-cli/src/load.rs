@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use rehearsal_scenario::{
-    AgentFile, CheckOptions, Dialect, ModelChoice, Problem, Scenario, Severity, Style, check_agent,
+    AgentFile, CheckOptions, Commands, Dialect, ModelChoice, Problem, Scenario, Severity, Style, check_agent,
     check_with,
 };
 
@@ -125,6 +125,8 @@ pub(crate) enum Completeness {
     Runnable {
         /// Whether its tools run for real.
         live: bool,
+        /// Whether programs may be started.
+        commands: Commands,
     },
     /// Those that the dialect leaves to whoever runs it.
     AsWritten,
@@ -162,7 +164,7 @@ impl Selection {
         let options = CheckOptions { dialect: self.dialect(), specification: &models::check_specification };
         let agent = match &self.agent {
             None => None,
-            Some(path) => Some(self.load_agent(path, &options)?),
+            Some(path) => Some(self.load_agent(path, &options, completeness)?),
         };
         let mut outcome = Outcome::default();
         let mut idle: Vec<&(String, String)> = self.models.iter().collect();
@@ -188,8 +190,14 @@ impl Selection {
                     problems.push(problem);
                 }
                 if !lenient {
-                    let live = completeness == Completeness::Runnable { live: true };
+                    let live = matches!(completeness, Completeness::Runnable { live: true, .. });
                     problems.extend(found.missing_for(&text, live));
+                }
+                if completeness == Completeness::AsWritten {
+                    problems.extend(found.asks_nothing(&text));
+                }
+                if let Completeness::Runnable { live, commands: Commands::Refused } = completeness {
+                    problems.extend(found.commands(&text, live));
                 }
                 if self.compat.is_none() && self.agent.is_none() {
                     problems.extend(found.unused(&text));
@@ -230,10 +238,15 @@ impl Selection {
     /// The agent of the file for `--agent`; nothing when it cannot be used, which is shown then.
     pub(crate) fn agent_file(&self) -> Option<AgentFile> {
         let options = CheckOptions { dialect: self.dialect(), specification: &models::check_specification };
-        self.load_agent(self.agent.as_deref()?, &options)
+        self.load_agent(self.agent.as_deref()?, &options, Completeness::AsWritten)
     }
 
-    fn load_agent(&self, path: &Path, options: &CheckOptions<'_>) -> Option<AgentFile> {
+    fn load_agent(
+        &self,
+        path: &Path,
+        options: &CheckOptions<'_>,
+        completeness: Completeness,
+    ) -> Option<AgentFile> {
         let text = match files::read(path) {
             Ok(text) => text,
             Err(error) => {
@@ -241,9 +254,23 @@ impl Selection {
                 return None;
             }
         };
-        let (agent, problems) = check_agent(&text, options);
+        let (agent, mut problems) = check_agent(&text, options);
+        let mut refused = Vec::new();
+        if let Completeness::Runnable { commands: Commands::Refused, .. } = completeness {
+            refused = agent.as_ref().map(AgentFile::commands).unwrap_or_default();
+        }
+        let agent = agent.filter(|_| refused.is_empty());
+        problems.extend(refused);
         self.show(path, &text, &problems);
-        agent
+        let mut agent = agent?;
+        match files::folder(path) {
+            Ok(folder) => agent.directory = Some(folder),
+            Err(error) => {
+                output::message(&format!("error: {error}"));
+                return None;
+            }
+        }
+        Some(agent)
     }
 
     fn complete(&self, scenario: Scenario, agent: Option<&AgentFile>) -> Scenario {

@@ -68,13 +68,17 @@ fn main() -> ExitCode {
     // Its words are another program's, and it starts before every one of those.
     #[cfg(target_os = "linux")]
     if std::env::args_os().nth(1).is_some_and(|word| word == SUPERVISOR) {
-        return match rehearsal_scenario::environment::supervise_main(std::env::args_os().skip(2)) {
+        return match rehearsal_world::environment::supervise_main(std::env::args_os().skip(2)) {
             Ok(()) => exit::PASSED,
             Err(_) => exit::not_passed(),
         };
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error),
+    };
+    match cli.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Score(args) => commands::score::run(&args),
@@ -90,7 +94,7 @@ fn main() -> ExitCode {
         Command::Schema(args) => commands::schema::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
-        Command::JsWorker => match rehearsal_scenario::js::worker_main() {
+        Command::JsWorker => match rehearsal_js::worker_main() {
             Ok(()) => exit::PASSED,
             Err(error) => {
                 output::message(&format!("error: {error}"));
@@ -98,4 +102,19 @@ fn main() -> ExitCode {
             }
         },
     }
+}
+
+/// Shows what is wrong with the arguments, or the help that was asked for. What they hold is shown as anything else is:
+/// words of a command line may come from somebody else, such as the names of files.
+fn misused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // A reader that went away is nobody to tell.
+        drop(error.print());
+        return exit::PASSED;
+    }
+    let coloured = load::Colour::Auto.for_stream(&std::io::stderr());
+    let told = error.render();
+    let told = if coloured { told.ansi().to_string() } else { told.to_string() };
+    output::message(told.trim_end());
+    exit::bad_input()
 }

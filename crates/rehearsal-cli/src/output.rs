@@ -16,6 +16,11 @@ pub(crate) fn json(text: &str) {
     drop(writeln!(io::stdout().lock(), "{}", shown(text, false, &json_escape)));
 }
 
+/// Writes a value to standard output as JSON over several lines.
+pub(crate) fn value(value: &serde_json::Value) {
+    json(&rehearsal_core::json::to_string_pretty(value).expect("a value is always written"));
+}
+
 /// Writes to standard error, as [`data`] does.
 pub(crate) fn message(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", shown(text, true, &escape)));

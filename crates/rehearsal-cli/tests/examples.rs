@@ -374,7 +374,7 @@ fn the_examples_show_every_evaluator_every_end_and_every_part() {
     let text = texts().into_values().collect::<String>();
     let reference = include_str!("../../../docs/reference/evaluators.md");
     let evaluators: Vec<&str> = reference.lines().filter_map(|line| line.strip_prefix("### ")).collect();
-    assert_eq!(evaluators.len(), 20);
+    assert!(evaluators.len() >= 20, "{evaluators:?}");
     let types = evaluators.iter().chain(&ENDS).map(|name| format!("type:{name}"));
     let parts = types.chain(PARTS.split_whitespace().map(str::to_owned));
     let missing: Vec<String> = parts.filter(|part| !occurs(&text, part)).collect();

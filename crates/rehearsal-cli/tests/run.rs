@@ -1292,6 +1292,8 @@ fn help_says_what_there_is() {
         Running:
               --live             Let tools run for real: mocks do not answer, and tools with a `command` or
                                  `http` do what they do
+              --no-commands      Refuse files that would start a program (code, commands, agents and servers
+                                 that are started), before anything runs
               --keep-going       Run what can be used although other files cannot; these are counted, and
                                  the exit code is 2
               --env-file <FILE>  A file of NAME=value lines, for keys and for the variables that scenarios
@@ -1375,4 +1377,26 @@ fn a_folder_that_is_kept_is_named() {
     assert_eq!(fs::read_to_string(kept.join("a.txt")).unwrap(), "hi\n");
     fs::remove_dir_all(kept.parent().unwrap()).unwrap();
     assert!(!place.run("run a.scenario.yaml").stdout.contains("kept"));
+}
+
+#[test]
+fn ledgers_of_the_same_seed_differ_in_time_and_in_nothing_else() {
+    let folder = Folder::new(&[("a.scenario.yaml", REFUNDS), ("b.scenario.yaml", GREETS)]);
+    let timeless = |line: &str| -> Value {
+        let mut event: Value = rehearsal_core::json::from_str(line).unwrap();
+        assert!(event.as_object_mut().unwrap().remove("at").is_some(), "{line}");
+        if let Some(decision) = event.get_mut("decision").and_then(Value::as_object_mut) {
+            decision.remove("micros");
+        }
+        event
+    };
+    let ledgers = |out: &str| -> Vec<(String, Vec<Value>)> {
+        folder.run(&format!("run . --no-store --seed 7 --repeat 3 --out {out}"));
+        let found = files(&folder.path().join(out).join("ledgers")).into_iter();
+        let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        found.map(|(path, text)| (name(&path), text.lines().map(timeless).collect())).collect()
+    };
+    let (first, second) = (ledgers("first"), ledgers("second"));
+    assert!(first.len() >= 6, "{first:?}");
+    assert_eq!(first, second);
 }

@@ -29,7 +29,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(crate) use number::digits;
+pub(crate) use number::has_beyond;
 pub use number::{as_f64, compare_numbers, is_number, is_whole, whole};
 pub use scan::{marked, marked_beyond};
 
@@ -60,6 +60,14 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
         Ok(text) => from_str(text),
         Err(_) => serde_json::from_slice(bytes),
     }
+}
+
+/// A value of a tree as a `T`.
+///
+/// # Errors
+/// It is not that of a `T`: a number, however large, is no text.
+pub fn from_value<T: DeserializeOwned>(value: Value) -> serde_json::Result<T> {
+    if has_beyond(&value) { from_str(&text(&value)) } else { serde_json::from_value(value) }
 }
 
 /// Writes JSON.
@@ -98,6 +106,11 @@ pub fn to_writer(mut writer: impl io::Write, value: &(impl Serialize + ?Sized)) 
 /// A value as JSON text.
 pub fn text(value: &Value) -> String {
     scan::unmarked(value.to_string())
+}
+
+/// A value as something to say or to read: a text as it is, anything else as JSON.
+pub fn said(value: &Value) -> String {
+    as_text(value).map_or_else(|| text(value), str::to_owned)
 }
 
 /// A value as JSON text, where something is formatted.

@@ -151,16 +151,21 @@ impl Ledger {
 
     /// The response of a model turn.
     pub fn response(&self, turn: &TurnId) -> Option<&ModelResponse> {
-        let start = *self.fold.turns.get(turn)?;
-        self.events[start..].iter().find_map(|event| match &event.body {
-            EventBody::ModelResponse(response) if event.turn.as_ref() == Some(turn) => Some(response),
+        match &self.events[*self.fold.answered_turns.get(turn)?].body {
+            EventBody::ModelResponse(response) => Some(response),
             _ => None,
-        })
+        }
     }
 
     /// The tool calls, in the order they were made.
-    pub fn calls(&self) -> impl Iterator<Item = CallView<'_>> {
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = CallView<'_>> {
         self.fold.calls.iter().map(|(call, places)| self.view(call, places))
+    }
+
+    /// How many calls of a tool were answered by the tool, or by whoever played it: those that the engine refused do not
+    /// count.
+    pub fn reached(&self, tool: &str) -> u64 {
+        self.fold.reached.get(tool).copied().unwrap_or(0)
     }
 
     /// One tool call.

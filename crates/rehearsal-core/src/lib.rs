@@ -9,12 +9,16 @@ mod content;
 mod event;
 mod id;
 pub mod json;
+pub mod keys;
 mod ledger;
+pub mod mask;
 mod model;
 pub mod query;
 mod result;
 pub mod schema;
 mod state;
+mod step;
+mod text;
 mod transcript;
 mod words;
 
@@ -37,6 +41,8 @@ pub use result::{
     Verdict,
 };
 pub use schema::{InvalidSchema, Schema, ToolDeclaration, Unchecked, Violation};
-pub use state::{NotAnObject, Overwrite, SESSION, State, StatePatch, USER, merge_patch};
+pub use state::{NotAnObject, Overwrite, SCENARIO, SESSION, State, StatePatch, USER, merge_patch};
+pub use step::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted};
+pub use text::shorten;
 pub use transcript::{Line, LineKind, transcript};
 pub use words::edit_distance;

@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 pub const SESSION: &str = "session";
 /// The scope that belongs to the user across conversations.
 pub const USER: &str = "user";
+/// The scope in which a scenario keeps what calls find around them.
+pub const SCENARIO: &str = "scenario";
 
 /// State by scope. Cloning is cheap: scopes are shared until one is changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use rehearsal_core::json::{compare_numbers, is_number};
 use serde_json::{Map, Value};
 
 /// Whether two values are the same, numbers by their value: 2 is 2.0, as JSON knows one kind of number only.
-pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
+pub fn is_same(a: &Value, b: &Value) -> bool {
     if let Some(order) = compare_numbers(a, b) {
         return order == Ordering::Equal;
     }

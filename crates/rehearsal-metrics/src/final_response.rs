@@ -1,21 +1,18 @@
 //! What the agent said last.
 
-use std::sync::Arc;
-
 use regex::Regex;
-use rehearsal_core::{Event, EventBody, Ledger, MetricResult};
-use serde_json::Value;
-use unicode_normalization::UnicodeNormalization;
+use rehearsal_core::{Ledger, MetricResult};
 
 use crate::excerpt::{EVIDENCE, excerpt};
+use crate::fold::Case;
 use crate::metric::nothing_to_read;
+use crate::view::View;
 use crate::{Assessment, Metric, rouge1};
 
 /// Checks the text of the agent's final response.
 ///
-/// The final response is, in this order: the root agent's answer where that is a text; else what an agent last
-/// said, leaving out agents used as tools; else the root agent's answer as JSON. In a session that has not ended
-/// it is the last response so far, and the evidence says so.
+/// The final response is the reply of the session; see [`View::reply`]. In a session that has not ended it is the last
+/// response so far, and the evidence says so.
 ///
 /// Without any response the metric fails when the session has ended, also where it only forbids a text: an agent
 /// that says nothing has not answered well. When the session has not ended the answer may still come, so it is
@@ -142,55 +139,9 @@ pub struct InvalidPattern {
     pub source: Box<regex::Error>,
 }
 
-/// The final response of a session and the number of its event; [`FinalResponse`] says which text that is.
+/// The final response of a session and the number of its event; [`View::reply`] says which text that is.
 pub fn final_response(ledger: &Ledger) -> Option<(u64, String)> {
-    let answer = ledger.events().iter().rev().find_map(|event| match &event.body {
-        EventBody::FinalResponse { output } => Some((event.seq, output)),
-        _ => None,
-    });
-    if let Some((seq, Value::String(text))) = answer
-        && !text.trim().is_empty()
-    {
-        return Some((seq, text.clone()));
-    }
-    // What was said before the last message of the user answers it only where the agent had no turn since.
-    let events = ledger.events();
-    let is_message =
-        |event: &Arc<Event>| matches!(event.body, EventBody::UserMessage { .. }) && !is_nested(event);
-    let is_turn = |event: &Arc<Event>| matches!(event.body, EventBody::ModelResponse(_)) && !is_nested(event);
-    let asked = events.iter().rposition(is_message).unwrap_or(0);
-    let since = if events[asked..].iter().any(is_turn) { &events[asked..] } else { events };
-    let spoken = since.iter().rev().find_map(|event| match &event.body {
-        EventBody::ModelResponse(response) if !is_nested(event) => {
-            Some((event.seq, response.content.text())).filter(|(_, text)| !text.trim().is_empty())
-        }
-        _ => None,
-    });
-    let structured = answer.filter(|(_, output)| !output.is_null() && !output.is_string());
-    spoken.or_else(|| structured.map(|(seq, output)| (seq, rehearsal_core::json::text(output))))
-}
-
-fn is_nested(event: &Event) -> bool {
-    event.invocation.as_ref().is_some_and(|path| !path.enclosure().is_empty())
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Case {
-    Ignored,
-    Matters,
-}
-
-impl Case {
-    /// The text in a form in which texts that should be the same are.
-    fn fold(self, text: &str) -> String {
-        match self {
-            // Upper case first: `ß` becomes `SS` and both forms of a sigma become one.
-            Self::Ignored => {
-                text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
-            }
-            Self::Matters => text.nfc().collect(),
-        }
-    }
+    View::session(ledger).reply()
 }
 
 #[derive(Clone, Debug)]
@@ -227,7 +178,7 @@ impl Check {
     }
 
     fn look_at(&self, response: &str, case: Case) -> Finding {
-        let has = |text: &str| case.fold(response).contains(&case.fold(text));
+        let has = |text: &str| case.contains(response, text);
         let (holds, what) = match self {
             Self::Contains(text) => (has(text), format!("contain {text:?}")),
             Self::NotContains(text) => (!has(text), format!("leave out {text:?}")),

@@ -1,14 +1,15 @@
 //! A model as judge.
 
-mod prompt;
+pub(crate) mod answer;
+pub(crate) mod record;
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use rehearsal_core::{Ledger, MetricResult};
 use serde_json::{Map, Value, json};
 
+use self::answer::{cited, object, reasoning};
+use self::record::{INSTRUCTIONS, Record};
 use crate::metric::nothing_to_read;
+use crate::view::View;
 use crate::{Assessment, Metric, Question};
 
 /// Asks a judge whether a session satisfies criteria written in plain words.
@@ -91,14 +92,20 @@ impl Metric for LlmJudge {
         if let Some(result) = nothing_to_read(ledger) {
             return Assessment::Done(result);
         }
-        let Some(prompt) = prompt::write(&self.criteria, ledger) else {
+        let record = Record::of(&View::session(ledger));
+        if record.is_empty() {
             return Assessment::Done(MetricResult::unscored(
                 "nothing happened in the session that could be judged",
             ));
-        };
+        }
         Assessment::Ask(vec![Question {
-            instructions: prompt::INSTRUCTIONS.to_owned(),
-            prompt,
+            instructions: INSTRUCTIONS.to_owned(),
+            prompt: format!(
+                "QUESTION\nDoes the session satisfy this?\n{}\n\n{}\n\n\
+                 Answer the question above: does the session satisfy it, and how well?",
+                self.criteria.trim(),
+                record.fenced()
+            ),
             schema: schema(),
             judge: self.judge.clone(),
             temperature: self.temperature,
@@ -118,7 +125,8 @@ impl Metric for LlmJudge {
         let opinion = match Opinion::read(answer) {
             Ok(opinion) => opinion,
             Err(problem) => {
-                let shown = crate::excerpt::excerpt(&answer.to_string(), crate::excerpt::EVIDENCE);
+                let shown =
+                    crate::excerpt::excerpt(&rehearsal_core::json::text(answer), crate::excerpt::EVIDENCE);
                 return MetricResult::error(format!("the judge's answer cannot be used: {problem}"))
                     .because(format!("it answered {shown}"));
             }
@@ -127,7 +135,7 @@ impl Metric for LlmJudge {
         let result = MetricResult::from_pass(opinion.passed && missed.is_none())
             .score(opinion.score)
             .value(opinion.passed)
-            .because_of(&opinion.reasoning, mentioned_events(&opinion.reasoning, ledger));
+            .because_of(&opinion.reasoning, cited(&opinion.reasoning, ledger));
         match missed {
             Some(threshold) => {
                 result.because(format!("score {} is below the threshold {threshold}", opinion.score))
@@ -137,26 +145,18 @@ impl Metric for LlmJudge {
     }
 }
 
-/// The shape of a judge's answer. The reasoning comes first, so that a model that writes in order decides last.
+/// The form of a judge's answer.
 fn schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "reasoning": {
-                "type": "string",
-                "description": "Why, in a few sentences; cite events by their number, such as #12.",
-            },
-            "passed": {"type": "boolean", "description": "Whether the session satisfies the criteria."},
-            "score": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 1,
-                "description": "How well, from 0 (not at all) to 1 (completely).",
-            },
+    object(json!({
+        "reasoning": reasoning(),
+        "passed": {"type": "boolean", "description": "Whether the session satisfies it."},
+        "score": {
+            "type": "number",
+            "minimum": 0,
+            "maximum": 1,
+            "description": "How well, from 0 (not at all) to 1 (completely).",
         },
-        "required": ["reasoning", "passed", "score"],
-        "additionalProperties": false,
-    })
+    }))
 }
 
 struct Opinion {
@@ -184,21 +184,6 @@ impl Opinion {
 
 fn field<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a Value, String> {
     fields.get(name).ok_or_else(|| format!("`{name}` is missing"))
-}
-
-/// The events that a reasoning cites as `#12`, each once, as far as the ledger has them.
-fn mentioned_events(reasoning: &str, ledger: &Ledger) -> Vec<u64> {
-    static MENTION: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new("#([0-9]+)").expect("the pattern is valid"));
-    let last = ledger.events().last().map_or(0, |event| event.seq);
-    let mut events = Vec::new();
-    for mention in MENTION.captures_iter(reasoning) {
-        let seq = mention[1].parse().unwrap_or(0);
-        if (1..=last).contains(&seq) && !events.contains(&seq) {
-            events.push(seq);
-        }
-    }
-    events
 }
 
 #[cfg(test)]

@@ -48,11 +48,14 @@
 
 mod custom;
 mod equality;
+pub mod evaluator;
 mod event_count;
 mod excerpt;
 mod final_response;
+mod fold;
 mod judge;
 mod metric;
+mod prices;
 mod query_evidence;
 mod rouge;
 mod score;
@@ -61,14 +64,18 @@ mod statistics;
 #[cfg(test)]
 mod testing;
 mod trajectory;
+mod view;
 
 pub use custom::Custom;
+pub use equality::is_same;
 pub use event_count::EventCountMetric;
 pub use final_response::{FinalResponse, InvalidPattern, final_response};
 pub use judge::LlmJudge;
 pub use metric::{Assessment, Metric, MetricRef, Question};
+pub use prices::{Price, Prices};
 pub use rouge::{Rouge, adk_text, porter_stem, rouge_tokens, rouge1};
 pub use score::score;
 pub use state::StateMetric;
 pub use statistics::{Z_95, pass_at_k, pass_hat_k, repeat_statistics, wilson};
-pub use trajectory::{AdkArgs, AdkMatch, ExpectedCall, TrajectoryMetric, adk_trajectory_score};
+pub use trajectory::{AdkArgs, AdkCall, AdkMatch, ExpectedCall, TrajectoryMetric, adk_trajectory_score};
+pub use view::{STEP_COMMANDS, STEP_ENDED, STEP_STARTED, Scope, StepView, TurnView, View};

@@ -54,6 +54,12 @@ pub enum Assessment {
     Ask(Vec<Question>),
 }
 
+impl From<MetricResult> for Assessment {
+    fn from(result: MetricResult) -> Self {
+        Self::Done(result)
+    }
+}
+
 /// Something a judge is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rehearsal_core::json::text;
 use rehearsal_core::{EventBody, Ledger, MetricResult, Query, QueryError, State};
 use serde_json::{Map, Value, json};
 
@@ -167,12 +168,12 @@ impl Assertion {
     fn unmet(&self, value: Option<&Value>) -> Option<String> {
         match self {
             Self::Equals(expected) if value.is_some_and(|value| is_same(value, expected)) => None,
-            Self::Equals(expected) => Some(format!("expected {}", excerpt(&expected.to_string(), EVIDENCE))),
+            Self::Equals(expected) => Some(format!("expected {}", excerpt(&text(expected), EVIDENCE))),
             Self::Matches(query) => match value {
                 Some(value) if value.is_object() => unmet(query, value),
                 _ => Some(format!(
                     "expected an object that matches {}",
-                    excerpt(&query.source().to_string(), EVIDENCE)
+                    excerpt(&text(query.source()), EVIDENCE)
                 )),
             },
             // Most conditions say something about a value; of a missing one, `$ne` and its like would hold of anything
@@ -180,7 +181,7 @@ impl Assertion {
             Self::Satisfies(query) if value.is_none() && !mentions_existence(&query.source()[VALUE]) => {
                 Some(format!(
                     "expected a value that satisfies {}",
-                    excerpt(&query.source()[VALUE].to_string(), EVIDENCE)
+                    excerpt(&text(&query.source()[VALUE]), EVIDENCE)
                 ))
             }
             Self::Satisfies(query) => {
@@ -206,9 +207,9 @@ fn mentions_existence(condition: &Value) -> bool {
 impl fmt::Debug for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Equals(value) => write!(f, "Equals({})", rehearsal_core::json::shown(value)),
-            Self::Matches(query) => write!(f, "Matches({})", query.source()),
-            Self::Satisfies(query) => write!(f, "Satisfies({})", query.source()[VALUE]),
+            Self::Equals(value) => write!(f, "Equals({})", text(value)),
+            Self::Matches(query) => write!(f, "Matches({})", text(query.source())),
+            Self::Satisfies(query) => write!(f, "Satisfies({})", text(&query.source()[VALUE])),
             Self::Custom(_) => f.write_str("Custom"),
         }
     }

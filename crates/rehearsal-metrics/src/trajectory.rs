@@ -8,7 +8,7 @@ mod expected;
 use rehearsal_core::{CallView, Ledger, MetricResult};
 use serde_json::{Map, Value};
 
-pub use adk::{AdkArgs, AdkMatch, adk_trajectory_score};
+pub use adk::{AdkArgs, AdkCall, AdkMatch, adk_trajectory_score};
 pub use expected::ExpectedCall;
 
 use crate::metric::nothing_to_read;

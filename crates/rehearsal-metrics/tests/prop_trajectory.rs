@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use rehearsal_core::{FunctionCall, Ledger, MetricResult};
 use rehearsal_metrics::{
-    AdkArgs, AdkMatch, Assessment, ExpectedCall, Metric, TrajectoryMetric, adk_trajectory_score,
+    AdkArgs, AdkCall, AdkMatch, Assessment, ExpectedCall, Metric, TrajectoryMetric, adk_trajectory_score,
 };
 use serde_json::json;
 
@@ -40,7 +40,10 @@ fn adk(expected: &[Call], made: &[Call], kind: AdkMatch) -> bool {
     let calls = |calls: &[Call]| -> Vec<FunctionCall> {
         calls.iter().map(|(tool, value)| FunctionCall::new(*tool, json!({"x": value}))).collect()
     };
-    adk_trajectory_score(&calls(expected), &calls(made), kind, AdkArgs::Compare) > 0.5
+    let (expected, made) = (calls(expected), calls(made));
+    let expected: Vec<AdkCall<'_>> = expected.iter().map(AdkCall::from).collect();
+    let made: Vec<AdkCall<'_>> = made.iter().map(AdkCall::from).collect();
+    adk_trajectory_score(&expected, &made, kind, AdkArgs::Compare) > 0.5
 }
 
 proptest! {

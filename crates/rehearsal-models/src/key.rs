@@ -1,12 +1,11 @@
 //! Keys: read from the environment, sent to the provider, shown to nobody.
 
 use std::fmt;
-use std::sync::Arc;
 
-use rehearsal_core::{ModelResponse, PartData};
+use rehearsal_core::ModelResponse;
+use rehearsal_core::mask::Masker;
 use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Map, Value};
 
 use crate::{Api, Environment};
 
@@ -23,6 +22,8 @@ pub(crate) struct Key {
     secret: SecretString,
     header: HeaderName,
     value: HeaderValue,
+    /// Hides it in answers, however a server spells it.
+    masker: Masker,
 }
 
 impl fmt::Debug for Key {
@@ -57,7 +58,9 @@ impl Key {
         let mut value = value
             .map_err(|_| format!("the key in {variable} holds characters that cannot be part of a key"))?;
         value.set_sensitive(true);
-        Ok(Self { secret, header: HeaderName::from_static(header), value })
+        let real = Some(text.to_owned()).filter(|text| text.len() >= SHORTEST_REAL_KEY);
+        let masker = Masker::saying(REMOVED, real);
+        Ok(Self { secret, header: HeaderName::from_static(header), value, masker })
     }
 
     /// The header that carries it.
@@ -66,78 +69,21 @@ impl Key {
     }
 
     /// The text of an error without the key.
-    pub(crate) fn remove_from_error(&self, text: String) -> String {
-        remove(text, self.secret.expose_secret())
+    pub(crate) fn remove_from_error(&self, text: &str) -> String {
+        // A short one cannot be told from other words, and in an error that does no harm.
+        self.masker.mask(text).replace(self.secret.expose_secret(), REMOVED)
     }
 
     /// An answer without the key: what a server echoes must not reach a ledger.
-    pub(crate) fn remove_from_answer(&self, text: String) -> String {
-        let Some(secret) = self.real_key() else { return text };
-        let text = remove(text, secret);
-        // JSON can write a letter in more than one way, and what is read from it is the key again.
-        let may_hide = text.contains("\\u") || text.contains("\\/") || secret.contains(['"', '\\']);
-        if may_hide
-            && let Ok(mut value) = rehearsal_core::json::from_str::<Value>(&text)
-            && remove_from_value(&mut value, secret)
-        {
-            return rehearsal_core::json::text(&value);
-        }
+    pub(crate) fn remove_from_answer(&self, mut text: String) -> String {
+        self.masker.mask_text(&mut text);
         text
     }
 
     /// The same for an answer that was put together from pieces, each of which may have held a part of the key.
     pub(crate) fn remove_from_response(&self, response: &mut ModelResponse) {
-        let Some(secret) = self.real_key() else { return };
-        for part in &mut Arc::make_mut(&mut response.content).parts {
-            remove_from_map(&mut part.extra, secret);
-            match &mut part.data {
-                PartData::Text(text) => drop(remove_from_text(text, secret)),
-                PartData::FunctionCall(call) => {
-                    remove_from_map(&mut call.args, secret);
-                    remove_from_map(&mut call.extra, secret);
-                }
-                _ => {}
-            }
-        }
+        self.masker.mask_response(response);
     }
-
-    fn real_key(&self) -> Option<&str> {
-        Some(self.secret.expose_secret()).filter(|secret| secret.len() >= SHORTEST_REAL_KEY)
-    }
-}
-
-fn remove(text: String, secret: &str) -> String {
-    if text.contains(secret) { text.replace(secret, REMOVED) } else { text }
-}
-
-/// Whether there was something to remove.
-fn remove_from_text(text: &mut String, secret: &str) -> bool {
-    let is_there = text.contains(secret);
-    if is_there {
-        *text = text.replace(secret, REMOVED);
-    }
-    is_there
-}
-
-fn remove_from_value(value: &mut Value, secret: &str) -> bool {
-    match value {
-        Value::String(text) => remove_from_text(text, secret),
-        Value::Array(values) => {
-            values.iter_mut().fold(false, |found, value| found | remove_from_value(value, secret))
-        }
-        Value::Object(members) => remove_from_map(members, secret),
-        _ => false,
-    }
-}
-
-fn remove_from_map(members: &mut Map<String, Value>, secret: &str) -> bool {
-    let mut found = members.values_mut().fold(false, |found, value| found | remove_from_value(value, secret));
-    if members.keys().any(|name| name.contains(secret)) {
-        found = true;
-        *members =
-            std::mem::take(members).into_iter().map(|(name, value)| (remove(name, secret), value)).collect();
-    }
-    found
 }
 
 #[cfg(test)]
@@ -153,7 +99,7 @@ mod tests {
     fn a_key_is_shown_nowhere() {
         let key = key("sk-ant-0123456789");
         assert!(!format!("{key:?} {:?}", key.header()).contains("0123456789"));
-        assert_eq!(key.remove_from_error("bad key sk-ant-0123456789!".into()), "bad key [key removed]!");
+        assert_eq!(key.remove_from_error("bad key sk-ant-0123456789!"), "bad key [key removed]!");
         assert_eq!(key.remove_from_answer("it is sk-ant-0123456789".into()), "it is [key removed]");
     }
 
@@ -162,7 +108,7 @@ mod tests {
         let key = key("sk-ant-0123456789");
         let text = r#"{"a": ["\u0073k-ant-0123456789", "b", "\u0073k-ant-0123456789"]}"#;
         let removed = key.remove_from_answer(text.into());
-        assert_eq!(removed, r#"{"a":["[key removed]","b","[key removed]"]}"#);
+        assert_eq!(removed, r#"{"a": ["[key removed]", "b", "[key removed]"]}"#);
         let innocent = r#"{"a": "\u00e4"}"#;
         assert_eq!(key.remove_from_answer(innocent.into()), innocent);
     }
@@ -170,7 +116,7 @@ mod tests {
     #[test]
     fn placeholders_for_keys_do_not_eat_answers() {
         assert_eq!(key("none").remove_from_answer("none of it".into()), "none of it");
-        assert_eq!(key("none").remove_from_error("key none".into()), "key [key removed]");
+        assert_eq!(key("none").remove_from_error("key none"), "key [key removed]");
     }
 
     #[test]

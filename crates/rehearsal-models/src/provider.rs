@@ -190,11 +190,16 @@ impl Provider {
         tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(self.timeout(limit)))
     }
 
-    async fn repeating<T, F>(&self, turn: &TurnId, attempt: impl FnMut() -> F) -> Result<T, ModelError>
+    async fn repeating<T, F>(&self, turn: &TurnId, mut attempt: impl FnMut() -> F) -> Result<T, ModelError>
     where
         F: Future<Output = Result<T, ModelError>>,
     {
         let retry = self.connection.options.retry;
+        let (mut attempts, began) = (0, self.connection.clock.monotonic());
+        let attempt = || {
+            attempts += 1;
+            attempt()
+        };
         let waits = ExponentialBuilder::new()
             .with_min_delay(retry.first_wait)
             .with_max_delay(retry.longest_wait)
@@ -211,7 +216,14 @@ impl Provider {
                 _ => Some(wait),
             }
         };
-        attempt.retry(waits).sleep(tokio::time::sleep).when(ModelError::is_transient).adjust(adjust).await
+        let asked =
+            attempt.retry(waits).sleep(tokio::time::sleep).when(ModelError::is_transient).adjust(adjust);
+        let answer = asked.await;
+        let millis = u64::try_from(self.connection.clock.since(began).as_millis()).unwrap_or(u64::MAX);
+        match answer {
+            Err(last) if attempts > 1 => Err(ModelError::Repeated { last: Box::new(last), attempts, millis }),
+            answer => answer,
+        }
     }
 
     fn timeout(&self, limit: Duration) -> ModelError {
@@ -231,15 +243,8 @@ impl Provider {
     /// The error without the key, wherever a server may have repeated it.
     fn without_key(&self, mut error: ModelError) -> ModelError {
         let Some(key) = &self.connection.key else { return error };
-        match &mut error {
-            ModelError::Status { message: text, .. }
-            | ModelError::NoAnswer { why: text, .. }
-            | ModelError::Transport { why: text, .. }
-            | ModelError::Malformed { why: text, .. }
-            | ModelError::Unsupported { why: text, .. } => {
-                *text = key.remove_from_error(std::mem::take(text));
-            }
-            _ => {}
+        if let Some(words) = error.words_mut() {
+            *words = key.remove_from_error(words);
         }
         error
     }

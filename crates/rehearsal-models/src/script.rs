@@ -144,7 +144,7 @@ fn past_the_end(turns: usize, call: &ModelCall) -> String {
 fn no_rule(rules: &[Rule], call: &ModelCall) -> String {
     let listed: Vec<_> = (1..).zip(rules).map(|(number, rule)| format!("  {number}. {rule}")).collect();
     format!(
-        "no rule matches turn {} of agent `{}`\n\n{}\n\nrules:\n{}\n\nhint: add a rule that matches, or one at the end that always does: in a scenario file a rule without `when`, in Rust `Rule::otherwise()`",
+        "no rule matches turn {} of agent `{}`\n\n{}\n\nrules:\n{}\n\nhint: add a rule that matches, or a last one without `when`, which always does",
         call.index + 1,
         call.agent,
         request_text::whole(&call.request),

@@ -10,7 +10,8 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use rehearsal_agent::{Model, ModelCall, ModelChunk, ModelError};
 use rehearsal_core::{
-    Clock, Content, FixedClock, ModelRequest, ModelResponse, ModelSetup, SystemClock, Usage, elapsed,
+    Clock, Content, FixedClock, FunctionResponse, ModelRequest, ModelResponse, ModelSetup, Part, Role,
+    SystemClock, Usage, elapsed,
 };
 use rehearsal_models::{ModelSpec, Network, Options, Provider, Providers, Retry, Timeouts};
 use serde_json::{Value, json};
@@ -84,6 +85,48 @@ fn body(api: Api, text: &str) -> Value {
             "candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}],
             "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2},
         }),
+    }
+}
+
+/// A call with an argument that no machine word holds, as the provider writes it.
+fn large_call(api: Api) -> String {
+    match api {
+        Api::OpenAi => r#"{"choices": [{"index": 0, "message": {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "pay", "arguments": "{\"n\":18446744073709551617}"}}]}, "finish_reason": "tool_calls"}]}"#,
+        Api::Anthropic => r#"{"content": [{"type": "tool_use", "id": "c1", "name": "pay", "input": {"n": 18446744073709551617}}], "stop_reason": "tool_use", "usage": {"input_tokens": 3, "output_tokens": 2}}"#,
+        Api::Gemini => r#"{"candidates": [{"content": {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "pay", "args": {"n": 18446744073709551617}}}]}, "finishReason": "STOP"}]}"#,
+    }
+    .to_owned()
+}
+
+#[tokio::test]
+async fn large_whole_numbers_come_and_go_as_they_are() {
+    const LARGE: &str = "18446744073709551617";
+    for api in ALL {
+        let whole = Server::answering(vec![Answer::json(200, large_call(api))]).await;
+        let response = provider(api, &whole).respond(&call("hi")).await.unwrap();
+        let pieces: String = api.events(&large_call(api)).unwrap().iter().map(ToString::to_string).collect();
+        let streamed = Server::answering(vec![Answer::stream(&pieces)]).await;
+        let (_, in_pieces) = read_stream(&provider(api, &streamed), &call("hi")).await.unwrap();
+        for response in [&response, &in_pieces] {
+            let args = response.content.calls().next().unwrap().args.clone();
+            assert_eq!(
+                rehearsal_core::json::text(&Value::Object(args)),
+                format!("{{\"n\":{LARGE}}}"),
+                "{api:?}"
+            );
+        }
+
+        // Its own call and the tool's result go back to it.
+        let mut next = call("hi");
+        let result = rehearsal_core::json::from_str(&format!("{{\"paid\": -{LARGE}}}")).unwrap();
+        let result = FunctionResponse::new(Some("c1".into()), "pay", result);
+        next.request.contents.push(response.content.clone());
+        next.request.contents.push(Arc::new(Content::new(Role::User, vec![Part::from(result)])));
+        let server = Server::answering(vec![good(api, "done")]).await;
+        provider(api, &server).respond(&next).await.unwrap();
+        let sent = server.log().remove(0).body;
+        assert_eq!(sent.matches(LARGE).count(), 2, "{api:?}: {sent}");
+        assert!(sent.contains(&format!("-{LARGE}")) && !sent.contains('\u{fdd0}'), "{api:?}: {sent}");
     }
 }
 
@@ -215,7 +258,8 @@ async fn a_stream_is_asked_again_until_it_begins() {
 async fn attempts_come_to_an_end() {
     let server = Server::answering(vec![Answer::json(500, r#"{"error": {"message": "on fire"}}"#)]).await;
     let error = provider(Api::OpenAi, &server).respond(&call("hi")).await.unwrap_err();
-    assert_eq!(error.to_string(), "openai:gpt-test answered HTTP 500: on fire");
+    let told = error.to_string();
+    assert!(told.starts_with("openai:gpt-test answered HTTP 500: on fire (tried 5 times in "), "{told}");
     assert_eq!(server.log().len(), 5);
 }
 
@@ -392,14 +436,20 @@ async fn check_slow_servers(api: Api) {
     let server = Server::start(|_| std::future::pending()).await;
     let provider = connect(api, &server.url(), &quick(short, long));
     let timeout = ModelError::Timeout { model: provider.name(), millis: 400 };
-    assert_eq!(provider.respond(&call("hi")).await.unwrap_err(), timeout);
+    let error = provider.respond(&call("hi")).await.unwrap_err();
+    assert_eq!(error.last(), &timeout);
     assert_eq!(server.log().len(), 2, "it is asked again");
-    assert_eq!(read_stream(&provider, &call("hi")).await.unwrap_err(), timeout);
+    let told = error.to_string();
+    assert!(
+        told.contains("did not answer within 400 ms (tried 2 times in ") && told.ends_with(" s)"),
+        "{told}"
+    );
+    assert_eq!(read_stream(&provider, &call("hi")).await.unwrap_err().last(), &timeout);
 
     // The answer begins in time and does not go on.
     let server = Server::answering(vec![Answer::json(200, "{").end(End::Silence)]).await;
     let provider = connect(api, &server.url(), &quick(short, long));
-    assert_eq!(provider.respond(&call("hi")).await.unwrap_err(), timeout);
+    assert_eq!(provider.respond(&call("hi")).await.unwrap_err().last(), &timeout);
 
     let stream = good_stream(api, "one two");
     let stalled = Answer::stream(&stream[..stream.find("two").unwrap()]).end(End::Silence);
@@ -657,4 +707,44 @@ async fn a_temperature_is_sent_to_a_version_that_has_one() {
     provider(Api::Anthropic, &server).respond(&question).await.unwrap();
     assert_eq!(server.log()[0].header("anthropic-version"), Some("2023-06-01"));
     assert_eq!(server.log()[0].json()["temperature"], 0.0);
+}
+
+#[tokio::test]
+async fn no_redirect_carries_a_key_or_a_request_elsewhere() {
+    let other = Server::answering(vec![good(Api::OpenAi, "caught")]).await;
+    let elsewhere = other.url();
+    let authority = elsewhere.trim_start_matches("http://").to_owned();
+    let places = [
+        format!("{elsewhere}/v1/chat/completions"),
+        format!("//{authority}/v1/chat/completions"),
+        format!("http://me:pass@{authority}/"),
+        format!("https://{authority}/"),
+        format!("HTTP://{authority}/"),
+        format!("http:\\\\{authority}\\"),
+        format!("http://127.0.0.1@{authority}/"),
+        "/".to_owned(),
+        "/elsewhere".to_owned(),
+        "?again".to_owned(),
+        String::new(),
+        "file:///etc/passwd".to_owned(),
+        "data:application/json,{}".to_owned(),
+        "ftp://127.0.0.1/".to_owned(),
+        "javascript:alert(1)".to_owned(),
+        "http://[::1".to_owned(),
+    ];
+    let mut tried = 0;
+    for status in [300, 301, 302, 303, 305, 307, 308] {
+        for place in &places {
+            for api in ALL {
+                let redirect = Answer::json(status, "{}").header("location", place);
+                let server = Server::answering(vec![redirect]).await;
+                let error = provider(api, &server).respond(&call("hi")).await.unwrap_err();
+                let is_final = matches!(&error, ModelError::Status { status: got, .. } if *got == status);
+                assert!(is_final, "{status} to {place}: {error}");
+                assert_eq!(server.log().len(), 1, "{status} to {place}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried >= 25 && other.log().is_empty());
 }

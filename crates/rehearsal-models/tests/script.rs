@@ -144,7 +144,7 @@ fn a_request_that_no_rule_matches_is_shown() {
           1. when the user says something with `refund`
           2. when (`refund` has answered or it is the agent's turn with index 4)
 
-        hint: add a rule that matches, or one at the end that always does: in a scenario file a rule without `when`, in Rust `Rule::otherwise()`"#]],
+        hint: add a rule that matches, or a last one without `when`, which always does"#]],
     );
 
     let long = (0..30).map(|number| Content::user("x".repeat(number * 100))).collect();

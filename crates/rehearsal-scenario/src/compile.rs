@@ -8,29 +8,32 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, ModelCall, ModelError, Step as StepAgent, ToolRef};
+use rehearsal_core::mask::Masker;
 use rehearsal_core::{ModelResponse, Player, Settings};
+use rehearsal_js::{WorkerCommand, Workers};
+use rehearsal_metrics::evaluator::LooksAt;
 use rehearsal_sim::person::{People, PersonModel};
 use rehearsal_sim::{Case, CaseMaker, Judgment, Opening, RunOptions};
+use rehearsal_world::environment::{Commands, LocalEnvironment, LocalOptions};
+use rehearsal_world::remote::{CommandAgent, HttpAgent, HttpSettings, Introduction, UsagePaths};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::environment::{LocalEnvironment, LocalOptions};
 use crate::file::{not_runnable, unknown_tool, unreachable_mocks};
-use crate::js::{WorkerCommand, Workers};
 use crate::play::mocks::Mocks;
 use crate::play::tools::{self, AgentProcess, Workplace};
 use crate::play::{Stage, simulator};
 use crate::read::nearest;
-use crate::remote::{CommandAgent, HttpAgent, HttpSettings, Introduction, UsagePaths};
 use crate::{
-    Action, AgentFile, AgentUnderTest, Check, Conversation, ConversationUser, Dialect, Evaluation,
-    HttpEndpoint, ModelChoice, NamedModel, Problem, Reached, Scenario, Server, Severity, Strategy,
-    ToolDefinition,
+    Action, AgentFile, AgentUnderTest, Conversation, ConversationUser, Dialect, Evaluation, HttpEndpoint,
+    Mock, ModelChoice, NamedModel, Problem, Reached, Scenario, Server, Severity, Strategy, ToolDefinition,
 };
 
 mod agent;
+mod commands;
 mod fits;
 mod people;
+mod secrets;
 
 pub use agent::compile_agent;
 
@@ -61,6 +64,9 @@ pub struct Backstage {
     pub supervisor: Option<WorkerCommand>,
     /// How long a run may take.
     pub timeout: Option<Duration>,
+    /// Whether programs may be started. Whoever says no looks at [`Scenario::commands`] first; this holds whatever that
+    /// found.
+    pub commands: Commands,
 }
 
 impl fmt::Debug for Backstage {
@@ -111,15 +117,18 @@ impl Role {
 }
 
 impl Scenario {
-    /// The same scenario with an agent, and models, prices and variables where it has none of that name.
+    /// The same scenario with an agent, and models, prices and variables where it has none of that name. Its own mocks
+    /// go before those of the agent's file that are as specific.
     #[must_use]
     pub fn with_agent(mut self, file: &AgentFile) -> Self {
         self.agent = Some(AgentUnderTest { span: 0..0, ..file.agent.clone() });
+        self.agent_directory.clone_from(&file.directory);
         for model in &file.models {
             if !self.models.iter().any(|own| own.key == model.key) {
-                self.models.push(model.clone());
+                self.models.push(NamedModel { line: 0, ..model.clone() });
             }
         }
+        self.setup.mocks.extend(file.mocks.iter().cloned());
         self.prices = self.prices.or(&file.prices);
         for variable in &file.variables {
             if !self.variables.iter().any(|own| own.name == variable.name) {
@@ -219,7 +228,6 @@ impl Scenario {
             problems.extend(self.breaks_of_schemas(agent, text));
             problems.extend(self.unwritten_state(agent, text));
         }
-        problems.extend(self.unfilled(text));
         problems.extend(self.misplaced_people(text));
         let mut told: Vec<(Role, Option<&str>)> = Vec::new();
         for (role, written, at) in self.uses() {
@@ -239,14 +247,14 @@ impl Scenario {
 
     /// What the file says about tools and does not fit an agent that it did not know.
     fn misfits(&self, agent: &AgentUnderTest, text: &str, live: bool) -> Vec<Problem> {
-        let first = self.setup.mocks.first().map_or(1, |mock| mock.line);
+        // The mocks of the agent's file fit it: that was seen when it was read.
+        let own: Vec<&Mock> = self.setup.mocks.iter().filter(|mock| !mock.of_agent).collect();
+        let first = own.first().map_or(1, |mock| mock.line);
         let mut problems: Vec<Problem> = unreachable_mocks(agent, line_span(text, first))
-            .filter(|_| !live && !self.setup.mocks.is_empty())
+            .filter(|_| !live && !own.is_empty())
             .into_iter()
             .collect();
-        let unknown =
-            self.setup.mocks.iter().filter_map(|mock| unknown_tool(mock, agent, line_span(text, mock.line)));
-        problems.extend(unknown);
+        problems.extend(own.iter().filter_map(|mock| unknown_tool(mock, agent, line_span(text, mock.line))));
         if self.dialect == Dialect::ElizaOs {
             for problem in &mut problems {
                 problem.severity = Severity::Warning;
@@ -263,18 +271,7 @@ impl Scenario {
         let mut problems = Vec::new();
         for evaluation in self.evaluations() {
             let place = line_span(text, evaluation.line);
-            let names: Vec<&str> = match &evaluation.check {
-                Check::ToolCalled(called) => {
-                    [Some(&called.tool), called.before.as_ref(), called.after.as_ref()]
-                        .into_iter()
-                        .flatten()
-                        .map(String::as_str)
-                        .collect()
-                }
-                Check::ToolNotCalled { tool, .. } => vec![tool],
-                Check::StepCount { .. } | Check::TrajectoryContainsAction { .. } => Vec::new(),
-                _ => continue,
-            };
+            let Some(names) = evaluation.check.tools() else { continue };
             if elsewhere {
                 let message = format!(
                     "`{}` has nothing to look at: the tool calls of an agent behind HTTP never reach us",
@@ -301,6 +298,19 @@ impl Scenario {
         problems
     }
 
+    /// Says that nothing is asked, so that no run can pass or fail.
+    pub fn asks_nothing(&self, text: &str) -> Option<Problem> {
+        if self.evaluations().next().is_some() {
+            return None;
+        }
+        let at = self.run.first().map_or(1, |step| step.line);
+        let message =
+            "there are no evaluations, so nothing is asked of the agent and every run is `unjudged`";
+        let mut problem = Problem::error("no-evaluations", line_span(text, at), message);
+        problem.severity = Severity::Warning;
+        Some(problem.help("add one to a step: evaluations: [{type: string_contains, value: hello}]"))
+    }
+
     /// Models of the file that nobody uses.
     pub fn unused(&self, text: &str) -> Vec<Problem> {
         let used: Vec<&str> = self
@@ -323,8 +333,7 @@ impl Scenario {
     pub fn escapes_sandbox(&self) -> Option<Problem> {
         let place = self.sandbox.clone()?;
         let code = self.run.iter().any(|step| matches!(step.action, Action::Code { .. }));
-        let commands =
-            self.evaluations().any(|evaluation| matches!(evaluation.check, Check::CommandExitCodeIs { .. }));
+        let commands = self.evaluations().any(|evaluation| evaluation.command().is_some());
         if !code && !commands {
             return None;
         }
@@ -338,12 +347,8 @@ impl Scenario {
     fn needs_folder(&self, live: bool) -> bool {
         let setup = &self.setup;
         let code = self.run.iter().any(|step| matches!(step.action, Action::Code { .. }));
-        let files = self.evaluations().any(|evaluation| {
-            matches!(
-                evaluation.check,
-                Check::FileExists { .. } | Check::FileContains { .. } | Check::CommandExitCodeIs { .. }
-            )
-        });
+        let files =
+            self.evaluations().any(|evaluation| evaluation.check.kind().looks_at == LooksAt::Environment);
         let agent = self.agent.as_ref().is_some_and(|agent| {
             let reached = match &agent.reached {
                 Reached::Command(_) => true,
@@ -392,6 +397,8 @@ struct Compiled {
     backstage: Backstage,
     models: BTreeMap<String, Arc<dyn Model>>,
     variables: BTreeMap<String, String>,
+    /// Hides what comes from the environment, in all that programs and servers say.
+    masker: Masker,
 }
 
 impl Compiled {
@@ -423,7 +430,8 @@ impl Compiled {
             })?;
             variables.insert(variable.name.clone(), value);
         }
-        let compiled = Self { scenario, backstage, models, variables };
+        let masker = scenario.masker(&*backstage.variables);
+        let compiled = Self { scenario, backstage, models, variables, masker };
         // What would fail in every run is told before the first.
         compiled.agent(1)?;
         compiled.mocks(None)?;
@@ -447,6 +455,8 @@ impl Compiled {
                 search_path: (self.backstage.variables)("PATH").map(Into::into),
                 clock: options.clock.clone(),
                 supervisor: self.backstage.supervisor.clone(),
+                masker: self.masker.clone(),
+                commands: self.backstage.commands,
                 ..LocalOptions::default()
             };
             let folder = LocalEnvironment::new(local).map_err(|error| crate::play::told(&error))?;
@@ -458,8 +468,9 @@ impl Compiled {
             Some(_) => tools::free_port().map_err(|error| format!("no free port: {error}"))?,
             None => 0,
         };
-        let place =
-            folder.clone().map(|folder| Workplace { folder, directory: self.backstage.directory.clone() });
+        let directory = self.backstage.directory.clone();
+        let home = scenario.agent_directory.clone().unwrap_or_else(|| directory.clone());
+        let place = folder.clone().map(|folder| Workplace { folder, directory, home: home.clone() });
         let process = place.as_ref().and_then(|place| self.process(place)).map(Arc::new);
         let agent: AgentRef = match &process {
             Some(process) => process.clone(),
@@ -475,6 +486,7 @@ impl Compiled {
             simulators: self.simulators(),
             server: scenario.server().map(|server| (server.clone(), port)),
             directory: self.backstage.directory.clone(),
+            home,
             running: Mutex::default(),
         };
         let mut case = Case::new(&scenario.name, Loop::new("conversation", agent))
@@ -528,7 +540,7 @@ impl Compiled {
         let may_run =
             |tool: &&ToolDefinition| self.backstage.live || scenario.setup.passthrough.contains(&tool.name);
         for tool in definitions.iter().filter(may_run) {
-            if let Some(tool) = tools::real(tool, place, &*self.backstage.variables)? {
+            if let Some(tool) = tools::real(tool, place, &*self.backstage.variables, &self.masker)? {
                 real.insert(tool.spec().name().to_owned(), tool);
             }
         }
@@ -542,6 +554,7 @@ impl Compiled {
         let Reached::Command(command) = &agent.reached else { return None };
         let process = AgentProcess { command: command.clone(), place: place.clone() };
         let process = CommandAgent::new(&agent.name, process).tools(declared(agent));
+        let process = process.masker(self.masker.clone());
         Some(process.introduction(self.introduction(Some(&place.folder))))
     }
 
@@ -571,7 +584,8 @@ impl Compiled {
             Reached::Chat { specification, .. } => {
                 let reached = specification.replace("${port}", &port.to_string());
                 let model = (self.backstage.models)("agent", &ModelChoice::Provider(reached))?;
-                let model = AsWritten { name: specification.as_str().into(), model };
+                let model =
+                    AsWritten { name: specification.as_str().into(), model, masker: self.masker.clone() };
                 Ok(LlmAgent::new(&agent.name, Arc::new(model)).into())
             }
             Reached::Http(endpoint) => {
@@ -599,6 +613,7 @@ impl Compiled {
         if let Some(millis) = endpoint.timeout_ms {
             settings.timeout = Duration::from_millis(millis);
         }
+        settings.masker = self.masker.clone();
         settings.introduction = self.introduction(None);
         Ok(settings)
     }
@@ -611,11 +626,13 @@ impl Compiled {
     }
 }
 
-/// A model under the name that the file gives it, which has no port that changes from run to run.
+/// A model under the name that the file gives it, which has no port that changes from run to run. Its server may have been
+/// started with secrets, so they are hidden in what it says.
 #[derive(Debug)]
 struct AsWritten {
     name: Arc<str>,
     model: Arc<dyn Model>,
+    masker: Masker,
 }
 
 #[async_trait]
@@ -633,7 +650,14 @@ impl Model for AsWritten {
     }
 
     async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError> {
-        self.model.respond(call).await
+        let mut response = self.model.respond(call).await.map_err(|mut error| {
+            if let Some(words) = error.words_mut() {
+                self.masker.mask_text(words);
+            }
+            error
+        })?;
+        self.masker.mask_response(&mut response);
+        Ok(response)
     }
 }
 

@@ -2,21 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::PathBuf;
 
+use rehearsal_core::SCENARIO;
+use rehearsal_world::environment::{self, Language};
+pub use rehearsal_world::remote::Plugin;
 use serde_json::{Map, Value};
 
-use crate::environment::{self, Language};
-use crate::play::SCOPE;
 use crate::read::{Dialect, Fields, Reader};
 use crate::yaml::{self, Node, NodeValue};
-use crate::{Problem, Severity, StepKind};
+use crate::{Place, Prices, Problem, Severity, StepKind};
 
 pub(crate) mod agent;
 mod conversation;
 mod evaluation;
 mod mock;
 mod models;
+mod placeholders;
 mod plugin;
+mod schemas;
 
 pub use agent::{
     AgentUnderTest, CommandLine, HttpEndpoint, Implementation, InlineAgent, Reached, Server, ToolDefinition,
@@ -25,11 +29,7 @@ pub use conversation::{
     Conversation, ConversationUser, Knowledge, LlmCondition, TerminationCondition, TerminationKind,
     UserSimulator,
 };
-pub use evaluation::{
-    AnswerPath, ArgumentPattern, CallStatus, Check, Evaluation, Expectation, FlowPattern, JsonPathCheck,
-    JudgeEvaluation, Place, Price, Prices, SatisfactionMethod, ToolCalled, ValueQuery,
-};
-pub(crate) use evaluation::{is_same, shorten, shown, unmet};
+pub use evaluation::Evaluation;
 pub use mock::{Mock, MockError, MockWhen};
 pub(crate) use mock::{unknown_tool, unreachable_mocks};
 pub use models::{ModelChoice, NamedModel, ScriptedCondition, ScriptedReply, ScriptedRule};
@@ -63,6 +63,8 @@ pub struct Scenario {
     pub dialect: Dialect,
     /// Where it asks for a sandbox to run in (`environment: {type: e2b}`), which there is none of.
     pub sandbox: Option<Range<usize>>,
+    /// The folder in which the agent's commands run, where it is not that of the scenario.
+    pub agent_directory: Option<PathBuf>,
 }
 
 /// An environment variable that commands see.
@@ -72,19 +74,8 @@ pub struct Variable {
     pub name: String,
     /// Its value; that of the environment in which the scenario is run, unless it is given.
     pub value: Option<String>,
-}
-
-/// A plugin of the agent.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Plugin {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: Option<String>,
-    /// Whether it is used.
-    pub enabled: bool,
-    /// Its settings.
-    pub config: Map<String, Value>,
+    /// Whether a value from the environment may be shown; otherwise it is hidden in all that programs say.
+    pub public: bool,
 }
 
 /// What happens before the first step.
@@ -98,6 +89,8 @@ pub struct Setup {
     pub passthrough: Vec<String>,
     /// Commands that fill the environment.
     pub seed: Vec<CommandLine>,
+    /// Where those stand in the file.
+    pub seed_span: Range<usize>,
     /// The state to begin with: an object of scopes.
     pub state: Map<String, Value>,
 }
@@ -221,20 +214,47 @@ pub struct AgentFile {
     pub prices: Prices,
     /// The environment variables that its commands see.
     pub variables: Vec<Variable>,
+    /// Mocks of its tools, for scenarios whose own mocks do not answer and for runs without any scenario.
+    pub mocks: Vec<Mock>,
+    /// The folder of the file, in which its commands run; that of the scenario unless told.
+    pub directory: Option<PathBuf>,
 }
 
 /// Reads a file for `--agent` and says all that is wrong with it.
 pub fn check_agent(text: &str, options: &CheckOptions<'_>) -> (Option<AgentFile>, Vec<Problem>) {
-    read_file(text, options, |reader, node, options| {
+    let (file, mut problems) = read_file(text, options, |reader, node, options| {
         let mut fields = reader.fields(node, "the agent's file")?;
         let node = fields.require(reader, "agent", "agent: {instructions: You are helpful.}");
         let agent = node.and_then(|node| agent::read(reader, node, options.specification));
         let models = read_models(reader, &mut fields, options);
         let prices = read_prices(reader, &mut fields);
-        let variables = fields.get("variables").map(|node| read_variables(reader, node)).unwrap_or_default();
+        let variables = read_variables(reader, &mut fields);
+        let setup = fields.get("setup");
+        let mocks = setup.map(|node| read_agent_setup(reader, node, agent.as_ref())).unwrap_or_default();
         fields.finish(reader);
-        Some(AgentFile { agent: agent?, models, prices, variables })
-    })
+        Some(AgentFile { agent: agent?, models, prices, variables, mocks, directory: None })
+    });
+    problems.extend(file.iter().flat_map(|file| file.breaks_of_schemas(text, options.dialect)));
+    (file.filter(|_| is_usable(&problems)), problems)
+}
+
+/// The mocks of an agent's file. Whatever else a scenario sets up is the scenario's.
+fn read_agent_setup(reader: &mut Reader<'_>, node: &Node, agent: Option<&AgentUnderTest>) -> Vec<Mock> {
+    let Some(mut fields) = reader.fields(node, "`setup` of an agent's file") else { return Vec::new() };
+    let nodes = fields.list(reader, "mocks");
+    let mut mocks = Vec::new();
+    for node in nodes {
+        let Some(mut mock) = mock::read(reader, node, None, agent) else { continue };
+        mock.of_agent = true;
+        mocks.push(mock);
+    }
+    mock::report_unreachable(reader, &fields, agent);
+    fields.finish(reader);
+    mocks
+}
+
+fn is_usable(problems: &[Problem]) -> bool {
+    problems.iter().all(|problem| problem.severity != Severity::Error)
 }
 
 fn read_file<T>(
@@ -244,7 +264,10 @@ fn read_file<T>(
 ) -> (Option<T>, Vec<Problem>) {
     let mut reader = Reader { text, dialect: options.dialect, ..Reader::default() };
     let found = match yaml::parse(text) {
-        Ok(node) => read(&mut reader, &node, options),
+        Ok(node) => {
+            placeholders::report(&mut reader, &node);
+            read(&mut reader, &node, options)
+        }
         Err(problem) => {
             reader.report(problem);
             None
@@ -252,8 +275,7 @@ fn read_file<T>(
     };
     let mut problems = reader.problems;
     problems.sort_by_key(|problem| (problem.span.start, problem.severity));
-    let usable = problems.iter().all(|problem| problem.severity != Severity::Error);
-    (found.filter(|_| usable), problems)
+    (found.filter(|_| is_usable(&problems)), problems)
 }
 
 fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_>) -> Option<Scenario> {
@@ -296,6 +318,7 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
         strategy,
         dialect: reader.dialect,
         sandbox,
+        agent_directory: None,
     })
 }
 
@@ -309,7 +332,7 @@ fn read_models(
 }
 
 fn read_prices(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Prices {
-    fields.get("prices").map(|node| Prices::read(reader, node)).unwrap_or_default()
+    fields.get("prices").map(|node| evaluation::read_prices(reader, node)).unwrap_or_default()
 }
 
 /// The keys that the steps of a scenario give their calls as context.
@@ -342,26 +365,46 @@ fn read_environment(
     };
     let place = environment.require(reader, "type", "type: local").map(|node| node.span.clone());
     let in_sandbox = place.is_some() && environment.choice(reader, "type", known) == Some(true);
-    let variables = environment.get("variables").map(|node| read_variables(reader, node));
+    let variables = read_variables(reader, &mut environment);
     environment.finish(reader);
-    (variables.unwrap_or_default(), place.filter(|_| in_sandbox))
+    (variables, place.filter(|_| in_sandbox))
+}
+
+/// The variables, and which of them may be shown.
+fn read_variables(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Vec<Variable> {
+    let node = fields.get("variables");
+    let mut variables = node.map(|node| read_variable_list(reader, node)).unwrap_or_default();
+    let Some(public) = fields.get("public") else { return variables };
+    for item in reader.list(public, "`public`") {
+        let Some(name) = reader.text(item, "a variable") else { continue };
+        match variables.iter_mut().find(|variable| variable.name == name && variable.value.is_none()) {
+            Some(variable) => variable.public = true,
+            None => {
+                let message = format!("`variables` takes no `{name}` from the environment");
+                let problem = Problem::error("no-effect", item.span.clone(), message);
+                reader.report(problem.help(format!("add it: variables: [{name}], or remove it here")));
+            }
+        }
+    }
+    variables
 }
 
 /// A list of names, or a map of names and values.
-fn read_variables(reader: &mut Reader<'_>, node: &Node) -> Vec<Variable> {
+fn read_variable_list(reader: &mut Reader<'_>, node: &Node) -> Vec<Variable> {
     let mut variables = Vec::new();
     match &node.value {
         NodeValue::Map(entries) => {
             for entry in entries {
                 let what = format!("variable `{}`", entry.key);
                 let value = reader.text(&entry.value, &what);
-                variables.push((entry.key_span.clone(), Variable { name: entry.key.clone(), value }));
+                let variable = Variable { name: entry.key.clone(), value, public: false };
+                variables.push((entry.key_span.clone(), variable));
             }
         }
         _ => {
             for item in reader.list(node, "`variables`") {
                 if let Some(name) = reader.text(item, "a variable") {
-                    variables.push((item.span.clone(), Variable { name, value: None }));
+                    variables.push((item.span.clone(), Variable { name, value: None, public: false }));
                 }
             }
         }
@@ -396,10 +439,11 @@ fn read_setup(
 ) -> Option<Setup> {
     let mut fields = reader.fields(node, "`setup`")?;
     let mocks = fields.list(reader, "mocks");
-    let mocks = mocks.iter().filter_map(|node| mock::read(reader, node, context, agent)).collect();
+    let mocks = mocks.iter().filter_map(|node| mock::read(reader, node, Some(context), agent)).collect();
     mock::report_unreachable(reader, &fields, agent);
     let virtual_fs = fields.get("virtual_fs").map(|node| read_files(reader, node)).unwrap_or_default();
     let passthrough = fields.get("passthrough").map(|node| read_passthrough(reader, node, agent));
+    let seed_span = fields.get("seed").map(|node| node.span.clone()).unwrap_or_default();
     let seed = match fields.get("seed") {
         None => Vec::new(),
         Some(node) if matches!(node.value, NodeValue::Text(_)) => {
@@ -418,14 +462,14 @@ fn read_setup(
         reader.report(problem.help("write: state: {session: {key: value}}"));
     }
     if let (Some(node), true) =
-        (fields.get("state"), state.get(SCOPE).is_some_and(|own| own["context"] != Value::Null))
+        (fields.get("state"), state.get(SCENARIO).is_some_and(|own| own["context"] != Value::Null))
     {
-        let message = format!("`{SCOPE}.context` is what calls find around them, and every step sets it");
+        let message = format!("`{SCENARIO}.context` is what calls find around them, and every step sets it");
         let problem = Problem::error("no-effect", node.span.clone(), message);
         reader.report(problem.help("give a step the `context`, or the state another name"));
     }
     fields.finish(reader);
-    Some(Setup { mocks, virtual_fs, passthrough: passthrough.unwrap_or_default(), seed, state })
+    Some(Setup { mocks, virtual_fs, passthrough: passthrough.unwrap_or_default(), seed, seed_span, state })
 }
 
 fn read_files(reader: &mut Reader<'_>, node: &Node) -> Vec<(String, String)> {

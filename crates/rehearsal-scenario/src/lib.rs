@@ -3,34 +3,33 @@
 //! [`check`] reads a file and says all that is wrong with it, each problem with its place and what would be right.
 
 mod compile;
-pub mod environment;
-mod evaluate;
 mod file;
-pub mod js;
 mod notes;
 mod play;
 mod problem;
 mod read;
-pub mod remote;
 mod report;
 mod schema;
 mod score;
 pub mod yaml;
 
 pub use compile::{Backstage, BuildModel, ReadVariable, compile, compile_agent};
-pub use evaluate::{EvaluationScope, Evaluator};
 pub use file::{
-    Action, AgentFile, AgentUnderTest, AnswerPath, ArgumentPattern, CallStatus, Check, CheckOptions, Checked,
-    CommandLine, Conversation, ConversationUser, Evaluation, Expectation, FlowPattern, HttpEndpoint,
-    Implementation, InlineAgent, JsonPathCheck, JudgeEvaluation, Knowledge, LlmCondition, Mock, MockError,
-    MockWhen, ModelChoice, NamedModel, Place, Plugin, Price, Prices, Reached, SatisfactionMethod, Scenario,
-    ScriptedCondition, ScriptedReply, ScriptedRule, Server, Setup, Step, Strategy, TerminationCondition,
-    TerminationKind, ToolCalled, ToolDefinition, UserSimulator, ValueQuery, Variable, check, check_agent,
-    check_with,
+    Action, AgentFile, AgentUnderTest, CheckOptions, Checked, CommandLine, Conversation, ConversationUser,
+    Evaluation, HttpEndpoint, Implementation, InlineAgent, Knowledge, LlmCondition, Mock, MockError,
+    MockWhen, ModelChoice, NamedModel, Plugin, Reached, Scenario, ScriptedCondition, ScriptedReply,
+    ScriptedRule, Server, Setup, Step, Strategy, TerminationCondition, TerminationKind, ToolDefinition,
+    UserSimulator, Variable, check, check_agent, check_with,
 };
-pub use notes::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted, StepView, TurnView};
 pub use problem::{Problem, Severity, Style};
 pub use read::Dialect;
+pub use rehearsal_core::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted};
+pub use rehearsal_metrics::evaluator::{
+    AnswerPath, ArgumentPattern, CallStatus, Check, Expectation, FlowPattern, JsonPathCheck, Place,
+    SatisfactionMethod, ToolCalled, ValueQuery,
+};
+pub use rehearsal_metrics::{Price, Prices, Scope, StepView, TurnView};
+pub use rehearsal_world::environment::Commands;
 pub use report::{
     ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn, EvaluationResult,
     ExecutionResult, MockAnswer, MockReport, ScenarioResult, StepResult, StepStatus, TrajectoryStep,

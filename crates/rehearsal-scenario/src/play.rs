@@ -11,20 +11,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rehearsal_agent::AgentRef;
-use rehearsal_core::{Content, Decision, EndReason, Failure, Phase, Player, StatePatch, elapsed};
-use rehearsal_metrics::MetricRef;
+use rehearsal_core::{Content, Decision, EndReason, Failure, Phase, Player, SCENARIO, StatePatch, elapsed};
+use rehearsal_js::{self as js, Workers};
+use rehearsal_metrics::{MetricRef, STEP_COMMANDS, STEP_ENDED, STEP_STARTED};
 use rehearsal_sim::{LoopUser, Next, Scene, TimeLimit};
+use rehearsal_world::environment::{
+    Background, Command, Environment as _, Execution, LocalEnvironment, Program,
+};
+use rehearsal_world::remote::CommandAgent;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
-use crate::environment::{Background, Command, Environment as _, Execution, LocalEnvironment, Program};
-use crate::evaluate::{EvaluationScope, Evaluator};
-use crate::js::{Scope, Workers};
-use crate::notes::{FOLDER_KEPT, STEP_COMMANDS, STEP_ENDED, STEP_STARTED, TIME_LIMIT};
-use crate::remote::CommandAgent;
+use crate::notes::{FOLDER_KEPT, TIME_LIMIT};
 use crate::{
     Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation, Prices,
-    Scenario, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind, TurnView,
+    Scenario, Scope, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind, TurnView,
 };
 
 pub(crate) mod mocks;
@@ -32,9 +33,6 @@ mod people;
 pub(crate) mod simulator;
 pub(crate) mod termination;
 pub(crate) mod tools;
-
-/// The scope of the state in which calls find what is known around them.
-pub(crate) const SCOPE: &str = "scenario";
 
 /// How long a code step, a seeding command and a command of an evaluation may take unless told.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
@@ -60,6 +58,8 @@ pub(crate) struct Stage {
     pub(crate) server: Option<(Server, u16)>,
     /// The folder of the scenario's file.
     pub(crate) directory: PathBuf,
+    /// The folder of the file that has the agent.
+    pub(crate) home: PathBuf,
     /// The server that was started; it ends with the run.
     pub(crate) running: Mutex<Option<Background>>,
 }
@@ -135,7 +135,7 @@ impl Stage {
             }
         }
         if let Some((server, port)) = &self.server {
-            let started = tools::start_server(server, *port, folder, &self.directory).await;
+            let started = tools::start_server(server, *port, folder, &self.directory, &self.home).await;
             *self.running.lock().await =
                 Some(started.map_err(|why| set_up("the agent's server did not start", why))?);
         }
@@ -223,17 +223,14 @@ impl Stage {
     async fn go_on(&self, number: usize, scene: &mut Scene<'_>) -> Result<Option<Next>, Failure> {
         let step = self.step(number);
         let Action::Conversation { conversation, .. } = &step.action else {
-            let reply = view(scene, number, |view| view.reply().map(|(_, text)| text).unwrap_or_default());
+            let reply = view(scene, number, |view| view.reply().unwrap_or_default());
             let ended = StepEnded { exit_code: Some(0), stdout: reply, ..self.ended(number).await? };
             self.finish(number, ended, Vec::new(), scene).await?;
             return Ok(None);
         };
         let taken = view(scene, number, |view| view.turns().len());
-        let metrics: Vec<MetricRef> = self.metrics(
-            &conversation.turn_evaluations,
-            EvaluationScope { step: number, turn: Some(taken) },
-            "",
-        );
+        let metrics: Vec<MetricRef> =
+            self.metrics(&conversation.turn_evaluations, Scope::Turn { step: number, turn: taken }, "");
         scene.evaluate(&metrics).await;
         if let Some(end) = self.conversation_end(number, conversation, taken, scene).await? {
             self.end_conversation(number, conversation, end, scene).await?;
@@ -260,7 +257,7 @@ impl Stage {
             conversation: Some(end),
             ..self.ended(number).await?
         };
-        let scope = EvaluationScope { step: number, turn: None };
+        let scope = Scope::Step(number);
         let metrics = self.metrics(&conversation.final_evaluations, scope, " final");
         self.finish(number, ended, metrics, scene).await
     }
@@ -403,7 +400,8 @@ impl Stage {
         context.insert("session".to_owned(), scene.ledger().session().as_str().into());
         context.insert("step".to_owned(), number.into());
         context.insert("turn".to_owned(), turn.into());
-        let change = StatePatch::replacing(scene.ledger().state(), SCOPE, "context", Value::Object(context));
+        let change =
+            StatePatch::replacing(scene.ledger().state(), SCENARIO, "context", Value::Object(context));
         Next::Say { content: message, decision, changes: vec![change], limit }
     }
 
@@ -447,18 +445,18 @@ impl Stage {
                 scene.note(STEP_COMMANDS, json!(commands))?;
             }
         }
-        let scope = EvaluationScope { step: number, turn: None };
+        let scope = Scope::Step(number);
         metrics.extend(self.metrics(&self.step(number).evaluations, scope, ""));
         scene.evaluate(&metrics).await;
         Ok(())
     }
 
-    fn metrics(&self, evaluations: &[Evaluation], scope: EvaluationScope, part: &str) -> Vec<MetricRef> {
+    fn metrics(&self, evaluations: &[Evaluation], scope: Scope, part: &str) -> Vec<MetricRef> {
         evaluators(evaluations, scope, part, &self.prices)
     }
 
     /// What a condition's expression sees.
-    pub(crate) fn expression_scope(scene: &Scene<'_>, turns: &[TurnView<'_>]) -> Scope {
+    pub(crate) fn expression_scope(scene: &Scene<'_>, turns: &[TurnView<'_>]) -> js::Scope {
         let list: Vec<Value> = turns
             .iter()
             .map(|turn| {
@@ -470,11 +468,11 @@ impl Stage {
         globals.insert("transcript".to_owned(), termination::transcript(turns).into());
         globals.insert("turns".to_owned(), list.into());
         globals.insert("state".to_owned(), scene.ledger().state().to_value());
-        Scope {
+        js::Scope {
             globals,
             now_ms: scene.now().as_millisecond(),
             seed: scene.chance().number("condition", turns.len() as u64),
-            ..Scope::default()
+            ..js::Scope::default()
         }
     }
 }
@@ -482,14 +480,15 @@ impl Stage {
 /// The evaluators of a list of evaluations, with names that are unique in a case.
 pub(crate) fn evaluators(
     evaluations: &[Evaluation],
-    scope: EvaluationScope,
+    scope: Scope,
     part: &str,
     prices: &Arc<Prices>,
 ) -> Vec<MetricRef> {
     let mut names: Vec<String> = Vec::new();
-    let place = match scope.turn {
-        Some(turn) => format!("{}.{turn}", scope.step),
-        None => format!("{}{part}", scope.step),
+    let place = match scope {
+        Scope::Session => part.to_owned(),
+        Scope::Step(step) => format!("{step}{part}"),
+        Scope::Turn { step, turn } => format!("{step}.{turn}"),
     };
     let evaluator = |evaluation: &Evaluation| -> MetricRef {
         let label = format!("{place}: {}", evaluation.label());
@@ -500,7 +499,7 @@ pub(crate) fn evaluators(
             name = format!("{label} ({number})");
         }
         names.push(name.clone());
-        Arc::new(Evaluator::new(name, scope, evaluation.clone(), prices.clone()))
+        Arc::new(evaluation.check.clone().scoped(name, scope).prices(prices.clone()))
     };
     evaluations.iter().map(evaluator).collect()
 }

@@ -11,11 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::evaluate::EvaluationScope;
 use crate::notes::{FOLDER_KEPT, TIME_LIMIT};
 use crate::play::{evaluators, mocks, termination};
 use crate::score::MISSING_STEP;
-use crate::{Action, Conversation, Evaluation, Prices, Scenario, Step, StepKind, StepView, TurnView};
+use crate::{Action, Conversation, Evaluation, Prices, Scenario, Scope, Step, StepKind, StepView, TurnView};
 
 /// What a run of a scenario came to.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -409,7 +408,7 @@ impl Reading<'_> {
 
     fn step(&self, step: &Step, view: &StepView<'_>) -> StepResult {
         let number = view.started.step;
-        let scope = EvaluationScope { step: number, turn: None };
+        let scope = Scope::Step(number);
         let evaluations = self.found(&step.evaluations, scope, "");
         let conversation = match &step.action {
             Action::Conversation { conversation, .. } => Some(self.conversation(conversation, view)),
@@ -439,7 +438,7 @@ impl Reading<'_> {
     }
 
     /// What the evaluations of a list found; those that were not made are unscored.
-    fn found(&self, evaluations: &[Evaluation], scope: EvaluationScope, part: &str) -> Vec<EvaluationResult> {
+    fn found(&self, evaluations: &[Evaluation], scope: Scope, part: &str) -> Vec<EvaluationResult> {
         let named = evaluators(evaluations, scope, part, &self.prices);
         let pairs = named.iter().zip(evaluations);
         pairs
@@ -470,11 +469,11 @@ impl Reading<'_> {
         let turns: Vec<ConversationTurn> = views
             .iter()
             .map(|turn| {
-                let scope = EvaluationScope { step: number, turn: Some(turn.number) };
+                let scope = Scope::Turn { step: number, turn: turn.number };
                 self.turn(turn, self.found(&conversation.turn_evaluations, scope, ""))
             })
             .collect();
-        let scope = EvaluationScope { step: number, turn: None };
+        let scope = Scope::Step(number);
         let final_evaluations = self.found(&conversation.final_evaluations, scope, " final");
         let end = view.ended.as_ref().and_then(|ended| ended.conversation.clone());
         let passed =
@@ -585,7 +584,8 @@ impl Reading<'_> {
     fn mocks(&self) -> MockReport {
         let answered: Vec<MockAnswer> =
             self.run.main.events().iter().filter_map(|event| mock_answer(event)).collect();
-        let labels = self.scenario.setup.mocks.iter().enumerate();
+        // Those of the agent's file are for many scenarios.
+        let labels = self.scenario.setup.mocks.iter().enumerate().filter(|(_, mock)| !mock.of_agent);
         let labels = labels.map(|(index, mock)| mocks::label(index, mock));
         let unused = labels.filter(|label| !answered.iter().any(|answer| answer.by == *label)).collect();
         MockReport { answered, unused }
@@ -669,7 +669,7 @@ fn execution(view: &StepView<'_>) -> ExecutionResult {
     let ended = view.ended.as_ref();
     let reply = || match view.started.kind {
         StepKind::Code => String::new(),
-        _ => view.reply().map(|(_, text)| text).unwrap_or_default(),
+        _ => view.reply().unwrap_or_default(),
     };
     ExecutionResult {
         exit_code: ended.and_then(|ended| ended.exit_code),

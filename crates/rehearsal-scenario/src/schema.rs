@@ -28,6 +28,7 @@ pub fn scenario_schema() -> Value {
         [
             ("type", word("A folder of its own on this machine, which is removed afterwards.", &["local"])),
             ("variables", reference("variables", "The environment variables that commands see.")),
+            ("public", reference("public", "Those whose values may be shown.")),
         ],
     );
     let judgment = map(
@@ -73,6 +74,8 @@ pub fn agent_schema() -> Value {
             ("models", reference("models", "Models for scenarios that have none of that key.")),
             ("prices", reference("prices", "What models cost, for evaluations of type `cost`.")),
             ("variables", reference("variables", "The environment variables that commands see.")),
+            ("setup", setup::of_agent()),
+            ("public", reference("public", "Those whose values may be shown.")),
         ],
     );
     document("Rehearsal agent", &body, [agent::definitions(), models::definitions()].concat())
@@ -116,11 +119,6 @@ fn text(description: &str) -> Value {
 
 fn texts(description: &str) -> Value {
     list(description, json!({"type": "string"}))
-}
-
-/// A text of which something must be left when it is written.
-fn telling_text(description: &str) -> Value {
-    with(text(description), json!({"minLength": 1}))
 }
 
 fn telling_texts(description: &str) -> Value {

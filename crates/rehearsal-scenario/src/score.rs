@@ -6,9 +6,8 @@ use rehearsal_core::{EventBody, Failure, Ledger, Phase, SessionPart, Verdict, Yi
 use rehearsal_metrics::MetricRef;
 use rehearsal_sim::{CaseRun, Judges, Judgment, judge_ledger};
 
-use crate::evaluate::EvaluationScope;
 use crate::play::evaluators;
-use crate::{Action, BuildModel, Scenario, StepKind, StepView, Strategy, TurnView};
+use crate::{Action, BuildModel, Scenario, Scope, StepKind, StepView, Strategy, TurnView};
 
 /// The kind of failure of a ledger that lacks a step of the file.
 pub(crate) const MISSING_STEP: &str = "missing_step";
@@ -55,11 +54,11 @@ impl Scenario {
         for view in StepView::all(ledger) {
             let number = view.started.step;
             let Some(step) = number.checked_sub(1).and_then(|at| self.run.get(at)) else { continue };
-            let whole = EvaluationScope { step: number, turn: None };
+            let whole = Scope::Step(number);
             let mut last = Vec::new();
             if let Action::Conversation { conversation, .. } = &step.action {
                 for turn in view.turns().iter().filter(|turn| came_to_its_end(turn)) {
-                    let scope = EvaluationScope { step: number, turn: Some(turn.number) };
+                    let scope = Scope::Turn { step: number, turn: turn.number };
                     groups.push(evaluators(&conversation.turn_evaluations, scope, "", &prices));
                 }
                 last = evaluators(&conversation.final_evaluations, whole, " final", &prices);

@@ -3,8 +3,8 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use expect_test::{Expect, expect};
-use rehearsal_scenario::environment::Language;
 use rehearsal_scenario::{Action, Check, ConversationUser, Dialect, Severity, Strategy, Style, check};
+use rehearsal_world::environment::Language;
 
 const GOOD: &str = r#"
 name: Refund
@@ -73,9 +73,10 @@ fn a_good_file_has_no_problems_and_its_defaults() {
     assert_eq!((conversation.timeout_per_turn_ms, conversation.total_timeout_ms), (30_000, 300_000));
     let ConversationUser::Simulator(user) = &conversation.user else { panic!() };
     assert_eq!((user.temperature, user.max_tokens), (0.7, 200));
-    let Check::StringContains { case_sensitive: false, .. } = &scenario.run[0].evaluations[0].check else {
+    let Check::StringContains(contains) = &scenario.run[0].evaluations[0].check else {
         panic!("{scenario:?}")
     };
+    assert!(!contains.case_sensitive);
 }
 
 #[test]
@@ -391,10 +392,10 @@ fn a_judge_can_be_asked_for_these() {
 fn a_range_may_be_written_with_a_point() {
     let text = of_talk("type: conversation_length, target_range: [1.0, 3.0]");
     let scenario = check(&text, Dialect::Rehearsal).scenario.expect("it is usable");
-    let Check::ConversationLength { target_range: Some((1, 3)), .. } = scenario.run[0].evaluations[0].check
-    else {
+    let Check::ConversationLength(length) = &scenario.run[0].evaluations[0].check else {
         panic!("{scenario:?}")
     };
+    assert_eq!(length.target_range, Some((1, 3)));
     let text = of_talk("type: conversation_length, target_range: [1.5, 3]");
     assert_eq!(kinds(&text, Dialect::Rehearsal), ["error wrong-type"]);
 }
@@ -427,7 +428,8 @@ fn what_an_evaluation_is_made_of_is_looked_at_before_anything_runs() {
             "type: json_path, path: $.a, equals: 1, exists: true",
             "`json_path` asks one of `equals`, `matches` and `exists`",
         ),
-        ("type: answer_schema, schema: {type: odd}", "`schema`: invalid JSON Schema"),
+        ("type: answer_schema, schema: {type: odd}", "`odd` is no type of JSON Schema"),
+        ("type: answer_schema, schema: {minimum: low}", "`schema`: invalid JSON Schema"),
         ("type: cost, max_cost_usd: -1", "`max_cost_usd` of an evaluation must be at least 0"),
         (
             "type: llm_judge, prompt: p, expected: 'yes', capabilities: [a], json_schema: {properties: {judgment: {}, capabilities: {}}}",

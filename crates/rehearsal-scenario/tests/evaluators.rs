@@ -11,10 +11,9 @@ use expect_test::{Expect, expect};
 use rehearsal_core::{
     Content, Decision, Draft, Event, EventBody, Ledger, MetricResult, ModelResponse, Player, Usage,
 };
+use rehearsal_metrics::evaluator::{KINDS, ScopedCheck};
 use rehearsal_metrics::{Assessment, Metric, Question};
-use rehearsal_scenario::{
-    Action, Dialect, Evaluation, EvaluationScope, Evaluator, Place, Price, Prices, StepKind, check,
-};
+use rehearsal_scenario::{Action, Dialect, Evaluation, Place, Price, Prices, Scope, StepKind, check};
 use rehearsal_testkit::ledger;
 use serde_json::{Value, json};
 
@@ -35,18 +34,21 @@ fn in_dialect(yaml: &str, dialect: Dialect) -> Evaluation {
     conversation.final_evaluations[0].clone()
 }
 
-fn evaluator(evaluation: Evaluation, scope: (usize, Option<usize>)) -> Evaluator {
+fn evaluator(evaluation: Evaluation, scope: (usize, Option<usize>)) -> ScopedCheck {
     let price = Price { input: 2.0, output: 10.0, cached: Some(1.0) };
     let prices = Prices(BTreeMap::from([("openai:gpt-4o".to_owned(), price)]));
-    let scope = EvaluationScope { step: scope.0, turn: scope.1 };
-    Evaluator::new("e".to_owned(), scope, evaluation, Arc::new(prices))
+    let scope = match scope {
+        (step, Some(turn)) => Scope::Turn { step, turn },
+        (step, None) => Scope::Step(step),
+    };
+    evaluation.check.scoped("e", scope).prices(Arc::new(prices))
 }
 
-fn of_step(yaml: &str) -> Evaluator {
+fn of_step(yaml: &str) -> ScopedCheck {
     evaluator(evaluation(yaml), (1, None))
 }
 
-fn of_turn(yaml: &str, turn: usize) -> Evaluator {
+fn of_turn(yaml: &str, turn: usize) -> ScopedCheck {
     evaluator(evaluation(yaml), (1, Some(turn)))
 }
 
@@ -71,14 +73,14 @@ fn code(ended: &Value) -> Ledger {
     step("code", "", ended)
 }
 
-fn done(evaluator: &Evaluator, ledger: &Ledger) -> MetricResult {
+fn done(evaluator: &ScopedCheck, ledger: &Ledger) -> MetricResult {
     match evaluator.evaluate(ledger) {
         Assessment::Done(result) => result,
         Assessment::Ask(questions) => panic!("it asks {questions:?}"),
     }
 }
 
-fn asked(evaluator: &Evaluator, ledger: &Ledger) -> Vec<Question> {
+fn asked(evaluator: &ScopedCheck, ledger: &Ledger) -> Vec<Question> {
     match evaluator.evaluate(ledger) {
         Assessment::Ask(questions) => questions,
         Assessment::Done(result) => panic!("it does not ask: {result:?}"),
@@ -102,12 +104,12 @@ fn shown(result: &MetricResult) -> String {
     text
 }
 
-fn results(evaluator: &Evaluator, ledgers: &[Ledger], expected: &Expect) {
+fn results(evaluator: &ScopedCheck, ledgers: &[Ledger], expected: &Expect) {
     let shown: Vec<String> = ledgers.iter().map(|ledger| shown(&done(evaluator, ledger))).collect();
     expected.assert_eq(&shown.join("\n\n"));
 }
 
-fn conclusions(evaluator: &Evaluator, ledger: &Ledger, answers: &[Value], expected: &Expect) {
+fn conclusions(evaluator: &ScopedCheck, ledger: &Ledger, answers: &[Value], expected: &Expect) {
     let shown: Vec<String> =
         answers.iter().map(|answer| shown(&evaluator.conclude(ledger, answer.as_array().unwrap()))).collect();
     expected.assert_eq(&shown.join("\n\n"));
@@ -1629,5 +1631,5 @@ fn the_examples_of_the_reference_are_files_that_can_be_used() {
     let shown: BTreeSet<&str> = conversation.final_evaluations.iter().map(Evaluation::type_name).collect();
     let headings = page.lines().filter_map(|line| line.strip_prefix("### "));
     assert_eq!(shown, headings.collect(), "every type has a heading and an example");
-    assert_eq!(shown.len(), 20);
+    assert_eq!(shown.len(), KINDS.len());
 }

@@ -12,6 +12,8 @@ mod chances;
 mod conversations;
 #[path = "run/endings.rs"]
 mod endings;
+#[path = "run/fits.rs"]
+mod fits;
 #[path = "run/folders.rs"]
 mod folders;
 #[path = "run/mocks.rs"]

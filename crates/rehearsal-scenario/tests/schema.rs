@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rehearsal_core::Schema;
+use rehearsal_metrics::evaluator::{Kind, LooksAt};
 use rehearsal_scenario::{
     CheckOptions, Dialect, Problem, Severity, agent_schema, check, check_agent, scenario_schema, yaml,
 };
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 const REST: &str = r"
 name: Refund
 description: A customer gets a refund
-environment: {type: local}
+environment: {type: local, variables: [PATH], public: [PATH]}
 judgment: {strategy: all_pass}
 ";
 
@@ -252,6 +253,7 @@ agent: {instructions: Be kind.}
 models: {agent: {script: [hi]}}
 prices: {m: {input: 1, output: 1}}
 variables: [PATH]
+public: [PATH]
 ";
 
 /// The examples of the reference page of evaluators.
@@ -267,10 +269,8 @@ fn files_of_evaluations() -> Vec<Value> {
     let evaluations: Vec<Value> =
         lists.flat_map(|list| list.as_array().cloned().unwrap_or_default()).collect();
     let file = |evaluation: &Value| {
-        let of_conversation = evaluation["type"].as_str().is_some_and(|name| {
-            ["conversation_length", "conversation_flow", "user_satisfaction", "context_retention"]
-                .contains(&name)
-        });
+        let kind = evaluation["type"].as_str().and_then(Kind::named);
+        let of_conversation = kind.is_some_and(|kind| kind.looks_at == LooksAt::Conversation);
         let step = if of_conversation {
             json!({"conversation": {"max_turns": 2, "user": {"script": ["hi"]}, "final_evaluations": [evaluation]}})
         } else {
@@ -341,6 +341,7 @@ fn is_beyond_a_schema(problem: &Problem) -> bool {
         ("invalid-schema", ""),
         // How one place fits another.
         ("never-used", "the agent has no tool"),
+        ("no-effect", "from the environment"),
         ("no-effect", "the agent has no tool"),
         ("no-effect", "has nothing that could run"),
         ("no-effect", "these mocks can never answer"),
@@ -349,6 +350,7 @@ fn is_beyond_a_schema(problem: &Problem) -> bool {
         ("always-true", "it looks at nothing of the conversation"),
         ("no-effect", "is what calls find around them"),
         ("never-true", "nobody can say a word that is not there"),
+        ("never-true", "`judgment` of this `json_schema` is never"),
         // Which of two numbers is the larger one.
         ("never-true", "nothing is at least"),
         ("never-true", "nothing takes at least"),

@@ -313,3 +313,94 @@ proptest! {
         prop_assert_eq!(parse(&value.to_string()).unwrap().to_json(), value);
     }
 }
+
+/// A text of lines, one for each of these.
+fn lines<T>(items: impl IntoIterator<Item = T>, line: impl Fn(T) -> String) -> String {
+    items.into_iter().fold(String::new(), |text, item| text + &line(item))
+}
+
+/// Lists or maps that hold each other `width` times, `depth` levels deep.
+fn aliases(width: usize, depth: usize, level: impl Fn(usize, &str) -> String) -> String {
+    let inner = |n: usize| vec![format!("*a{}", n - 1); width].join(", ");
+    (1..=depth).fold("a0: &a0 {k: v}\n".to_owned(), |text, n| text + &level(n, &inner(n)))
+}
+
+/// Files that would take all memory, all time, or mean something else than they seem to: each is refused.
+#[test]
+fn bombs_are_refused() {
+    let list = |n: usize, inner: &str| format!("a{n}: &a{n} [{inner}]\n");
+    let map = |n: usize, inner: &str| {
+        let keyed: Vec<String> =
+            inner.split(", ").enumerate().map(|(at, alias)| format!("k{at}: {alias} ")).collect();
+        format!("a{n}: &a{n} {{{}}}\n", keyed.join(", "))
+    };
+    let block = |n: usize, inner: &str| {
+        let items = lines(inner.split(", "), |alias| format!("  - {alias}\n"));
+        format!("a{n}: &a{n}\n{items}")
+    };
+    let merged = |n: usize, inner: &str| {
+        let keyed: Vec<String> =
+            inner.split(", ").enumerate().map(|(at, alias)| format!("m{n}x{at}: {{<<: {alias} }}")).collect();
+        format!("a{n}: &a{n} {{{}}}\n", keyed.join(", "))
+    };
+    let many = |text: &str, count: usize| text.repeat(count);
+    let bombs: Vec<(&str, String)> = vec![
+        ("aliases in lists", aliases(10, 12, list)),
+        ("two aliases in each of many lists", aliases(2, 60, list)),
+        ("a hundred aliases in lists", aliases(100, 5, list)),
+        ("aliases in maps", aliases(10, 12, map)),
+        ("two aliases in each of many maps", aliases(2, 60, map)),
+        ("aliases in block lists", aliases(9, 12, block)),
+        ("merge keys", aliases(10, 12, merged)),
+        ("two merge keys in each", aliases(2, 60, merged)),
+        ("a list that holds itself", "a: &a [*a]\n".to_owned()),
+        ("a map that holds itself", "a: &a {b: *a}\n".to_owned()),
+        ("a merge with itself", "a: &a {<<: *a, b: 1}\n".to_owned()),
+        ("aliases of nothing", "a: *b\n".to_owned()),
+        ("an alias before its anchor", "a: *b\nb: &b 1\n".to_owned()),
+        ("a merge with a text", "a: &a x\nb: {<<: *a}\n".to_owned()),
+        ("a merge with a list of texts", "b: {<<: [x, y]}\n".to_owned()),
+        ("lists in lists", many("[", 100_000)),
+        ("closed lists in lists", many("[", 5000) + &many("]", 5000)),
+        ("maps in maps", many("{a: ", 100_000)),
+        ("items in items", many("- ", 100_000)),
+        ("keys as keys", many("? ", 100_000)),
+        ("maps by indentation", lines(0..2000, |n| format!("{}a:\n", " ".repeat(n)))),
+        ("lists and maps in turn", many("[{a: ", 50_000)),
+        ("a text of five megabytes", format!("a: {}\n", many("x", 5 << 20))),
+        ("a key of five megabytes", format!("{}: a\n", many("x", 5 << 20))),
+        ("a block of five megabytes", format!("a: |\n{}", many("  x\n", 5 << 18))),
+        ("half a million values", format!("a: [{}]\n", many("1,", 500_000))),
+        ("half a million keys", lines(0..500_000, |n| format!("k{n}: 1\n"))),
+        ("many anchors", lines(0..60_000, |n| format!("- &a{n} 1\n"))),
+        (
+            "a long text in many aliases",
+            format!("a: &a {}\nb: [{}]\n", many("x", 1 << 20), many("*a, ", 100)),
+        ),
+        ("a key that stands twice", "a: 1\na: 2\n".to_owned()),
+        ("a key that stands twice in other words", "a: 1\n'a': 2\n".to_owned()),
+        ("a key that stands twice through an escape", "a: 1\n\"\\x61\": 2\n".to_owned()),
+        ("a key that is a list", "? [a, b]\n: 1\n".to_owned()),
+        ("a key that is a map", "{{a: b}: 1}\n".to_owned()),
+        ("a tag of Python", "a: !!python/object/apply:os.system [ls]\n".to_owned()),
+        ("a tag of JavaScript", "a: !!js/function 'function () {}'\n".to_owned()),
+        ("a tag of Ruby", "a: !ruby/object:Gem::Installer {i: x}\n".to_owned()),
+        ("a tag of Java", "a: !!javax.script.ScriptEngineManager [x]\n".to_owned()),
+        ("a tag by its address", "a: !<tag:yaml.org,2002:python/name:os> x\n".to_owned()),
+        ("a tag of its own", "%TAG ! tag:evil.example,2000:\n---\na: !x y\n".to_owned()),
+        ("a second document", "a: 1\n---\na: 2\n".to_owned()),
+        ("a hundred thousand documents", many("---\na: 1\n", 100_000)),
+        ("another version", "%YAML 9.9\n---\na: 1\n".to_owned()),
+        ("a NUL", "a: \0b\n".to_owned()),
+        ("an escape for what is no character", "a: \"\\ud800\"\n".to_owned()),
+        ("an escape beyond all characters", "a: \"\\U00110000\"\n".to_owned()),
+        ("a text that is not closed", format!("a: \"{}", many("x", 1 << 20))),
+        ("colons", many(":", 100_000)),
+    ];
+    assert!(bombs.len() >= 29);
+    for (name, bomb) in bombs {
+        let problem = parse(&bomb).err().unwrap_or_else(|| panic!("{name} can be read"));
+        let shown = problem.render("a.yaml", &bomb, Style::Plain);
+        assert!(shown.len() < 4096, "{name}: {} bytes are shown", shown.len());
+    }
+}

@@ -1,4 +1,4 @@
-//! The desk: every decision about sessions and cues, on their ledgers. It knows no socket.
+//! The desk: every decision about sessions and cues, on their ledgers. It knows no socket and no wire.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -7,21 +7,23 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use rehearsal_core::{Clock, Event, Ledger, SessionId, Timestamp, elapsed};
-use rehearsal_store::{SessionRecord, StoreError, StoreRef};
+use rehearsal_store::{CUE_GRACE, RUN_GONE_AFTER, SessionRecord, StoreError, StoreRef};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
-use crate::kept_run::{CUE_GRACE, RUN_GONE_AFTER};
 use crate::presence::{Presence, Waiting};
 use crate::problem::{Class, Problem};
 use crate::watch::{Seat, Topic, Watch};
 
 mod answer;
+mod artifacts;
 mod cues;
 mod export;
 mod failing;
 mod hosts;
 mod observe;
 mod pen;
+mod published;
 mod query;
 mod sessions;
 mod state;
@@ -29,11 +31,13 @@ mod turns;
 mod view;
 
 pub use answer::{Answered, NewAnswer};
+pub use artifacts::Artifact;
 pub use cues::{CueView, SessionCues};
 pub use export::Exported;
 pub use failing::Failure;
 pub use hosts::{AgentView, NewAgent, NewHost, WorkView};
 pub use observe::{Observation, Observed, Recorded, ToolFailure};
+pub use published::{CannotDerive, Published, PublishedRef, RequestDrafts};
 pub use query::QueryRequest;
 pub use sessions::{NewSessionRequest, SessionChange};
 pub use turns::{AskedModel, Submitted, TurnAnswer, TurnRequest, TurnResponse, TurnView};
@@ -60,6 +64,9 @@ const CLEANING: Duration = Duration::from_mins(5);
 /// An upload that nothing was added to for so long is not used any more.
 const UPLOAD_AGE: Duration = Duration::from_hours(24);
 
+/// Whoever's connection broke and who does not come back for so long is gone. Clients try again after two seconds at most.
+const BROKEN: Duration = Duration::from_secs(5);
+
 /// The largest upload.
 const LARGEST_UPLOAD: u64 = 256 << 20;
 
@@ -68,8 +75,11 @@ const LARGEST_UPLOAD: u64 = 256 << 20;
 pub struct Desk {
     pub(crate) store: StoreRef,
     pub(crate) clock: Arc<dyn Clock>,
+    published: PublishedRef,
     pub(crate) presence: Arc<Presence>,
     watch: Arc<Watch>,
+    /// What those waited for whose connections have broken.
+    breaks: tokio::sync::Mutex<UnboundedReceiver<Waiting>>,
     grace: Duration,
     kept: Mutex<IndexMap<SessionId, Standing>>,
     stripes: Vec<tokio::sync::Mutex<()>>,
@@ -134,13 +144,22 @@ fn busy(session: &SessionId) -> Problem {
 }
 
 impl Desk {
-    /// A desk over a store. `grace` is how long the asker of a cue may be gone before the cue counts as abandoned.
-    pub fn new(store: StoreRef, clock: Arc<dyn Clock>, grace: Duration) -> Arc<Self> {
+    /// A desk over a store, with what it must know of the published protocol. `grace` is how long the asker of a cue
+    /// may be gone before the cue counts as abandoned.
+    pub fn new(
+        store: StoreRef,
+        clock: Arc<dyn Clock>,
+        published: PublishedRef,
+        grace: Duration,
+    ) -> Arc<Self> {
+        let (presence, breaks) = Presence::new();
         Arc::new(Self {
             watch: Watch::of(&store),
             store,
             clock,
-            presence: Arc::default(),
+            published,
+            presence,
+            breaks: tokio::sync::Mutex::new(breaks),
             grace,
             kept: Mutex::default(),
             stripes: (0..STRIPES).map(|_| tokio::sync::Mutex::new(())).collect(),
@@ -322,6 +341,10 @@ impl Desk {
     /// Keeps cues open whose askers wait here, marks those as abandoned whose askers have gone, and cleans up now and
     /// then, until the server ends. Right after the start nobody counts as gone: agents need time to come back.
     pub async fn mind_cues(self: Arc<Self>) {
+        tokio::join!(self.clone().miss_broken(), self.look_after());
+    }
+
+    async fn look_after(&self) {
         let pause = self.sign_of_life();
         let began = self.now();
         let (mut last, mut cleaned) = (began, began);
@@ -345,6 +368,53 @@ impl Desk {
                 }
             }
         }
+    }
+
+    /// Looks after those whose connections break: a process that is killed says nothing else. Until the server ends.
+    async fn miss_broken(self: Arc<Self>) {
+        let mut breaks = self.breaks.lock().await;
+        let mut missed = tokio::task::JoinSet::new();
+        loop {
+            tokio::select! {
+                Some(waiting) = breaks.recv() => {
+                    missed.spawn(self.clone().miss(waiting));
+                }
+                Some(_) = missed.join_next() => {}
+                () = self.closed() => return,
+            }
+        }
+    }
+
+    /// Gives somebody whose connection broke a moment to come back, here or at another server; then they are gone.
+    async fn miss(self: Arc<Self>, waiting: Waiting) {
+        let broke_at = self.now_ms();
+        tokio::time::sleep(BROKEN.min(self.grace)).await;
+        if self.presence.has(&waiting) {
+            return;
+        }
+        if let Err(problem) = self.lose(&waiting, broke_at).await {
+            // They are missed later, when nobody has seen them for long.
+            tracing::warn!(problem = problem.kind, "cannot say who is gone: {problem}");
+        }
+    }
+
+    async fn lose(&self, waiting: &Waiting, broke_at: i64) -> Result<(), Problem> {
+        let cues = match waiting {
+            Waiting::Cue(cue) => vec![cue.clone()],
+            Waiting::Session(session) => {
+                self.unresolved(session).await?.into_iter().map(|cue| cue.id).collect()
+            }
+            Waiting::Host(host) => {
+                if self.store.lose_host(host, broke_at).await? {
+                    tracing::info!(host, "its connection broke and it did not come back");
+                }
+                return Ok(());
+            }
+        };
+        for cue in self.store.lose_cues(&cues, broke_at).await? {
+            tracing::info!(cue = %cue.id, session = %cue.session, agent = cue.agent, "its asker's connection broke");
+        }
+        Ok(())
     }
 
     /// Puts away what was left by those who went without a word.
@@ -377,6 +447,7 @@ impl Desk {
                 Waiting::Session(session) => {
                     seen.extend(self.unresolved(&session).await?.into_iter().map(|cue| cue.id));
                 }
+                Waiting::Host(_) => {} // seen when it asks
             }
         }
         if !seen.is_empty() {

@@ -84,6 +84,8 @@ impl Scissors {
         let most = LONGEST_TEXT.min(self.left);
         self.left = self.left.saturating_sub(text.len());
         if text.len() > most {
+            // What is left of a number is none.
+            text.replace_range(..text.len() - rehearsal_core::json::text_or_digits(text).len(), "");
             let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             let more = text.len() - end;
             *text = format!("{}… ({more} bytes more)", &text[..end]);
@@ -92,7 +94,7 @@ impl Scissors {
     }
 }
 
-/// What happened in a session: document 001's entries, with large values cut.
+/// What happened in a session: the published simulator's entries, with large values cut.
 pub(crate) fn entries(standing: &Standing) -> Vec<Value> {
     let shown = |entry| {
         let entry = serde_json::to_value(entry).unwrap_or(Value::Null);

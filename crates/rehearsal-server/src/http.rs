@@ -33,8 +33,6 @@ pub(crate) use pace::Paced;
 pub(crate) use runs::RunView;
 pub(crate) use visit::Visits;
 
-/// The largest body of a call: a model request with its whole conversation.
-pub(crate) const LARGEST_BODY: usize = 32 << 20;
 /// The longest a call is held.
 pub(crate) const LONGEST_WAIT_SECONDS: u64 = 60;
 
@@ -125,6 +123,6 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/openapi.json", get(move || std::future::ready(reply::json_text(&text))))
         .fallback_service(get(page::serve).fallback(reply::no_such_call))
         .method_not_allowed_fallback(reply::no_such_method)
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(DefaultBodyLimit::max(crate::LARGEST_BODY))
         .with_state(app)
 }

@@ -5,15 +5,7 @@ use uuid::{Uuid, Variant, Version};
 
 use crate::Problem;
 
-/// A new `UUIDv4`.
-pub(crate) fn fresh() -> String {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "what the server names must differ from what any other names"
-    )]
-    let id = Uuid::new_v4();
-    id.to_string()
-}
+pub(crate) use rehearsal_store::new_id as fresh;
 
 /// The id as it is kept, if it is a `UUIDv4`.
 pub(crate) fn uuid4(what: &str, text: &str) -> Result<String, Problem> {

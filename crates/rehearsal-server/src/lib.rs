@@ -4,12 +4,11 @@
 //! and a cue for a person; the answer is the next event. [`Desk`] makes every decision, on ledgers alone; [`Server`]
 //! lets programs and people reach it.
 
+pub mod adksim;
 pub mod desk;
-pub mod grpc;
 mod history;
 mod http;
 mod ids;
-mod kept_run;
 mod lobby;
 mod metrics;
 mod presence;
@@ -21,10 +20,12 @@ mod stream;
 mod watch;
 
 pub use desk::Desk;
-pub use kept_run::{KeptCase, KeptRun, RUN_GONE_AFTER};
 pub use problem::{Class, Problem};
 pub use report::{ReportError, report_html};
 pub use serve::{Server, ServerConfig};
+
+/// The largest body of a call: a model request with its whole conversation.
+pub(crate) const LARGEST_BODY: usize = 32 << 20;
 
 /// The description of the HTTP API, as `/openapi.json` serves it.
 pub fn openapi_json() -> String {

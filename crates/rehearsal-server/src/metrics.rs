@@ -24,6 +24,7 @@ pub(crate) struct Metrics {
     /// Calls that were refused at the door.
     pub(crate) refused: Counter,
     waiting: Gauge,
+    hosts_waiting: Gauge,
     open_cues: Gauge,
 }
 
@@ -32,25 +33,37 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("rehearsal");
         let (events, turns, answers, refused) =
             (Counter::default(), Counter::default(), Counter::default(), Counter::default());
-        let (waiting, open_cues) = (Gauge::default(), Gauge::default());
+        let (waiting, hosts_waiting, open_cues) = (Gauge::default(), Gauge::default(), Gauge::default());
         registry.register("events", "Events that agents elsewhere sent", events.clone());
         registry.register("turns", "Model turns that were taken in", turns.clone());
         registry.register("answers", "Answers that were taken", answers.clone());
         registry.register("refused", "Calls refused at the door", refused.clone());
         registry.register("waiting", "Agents that wait here", waiting.clone());
+        registry.register("hosts_waiting", "Hosts that wait here for work", hosts_waiting.clone());
         registry.register(
             "open_cues",
             "Cues that wait for an answer (at most 1000 are counted)",
             open_cues.clone(),
         );
-        Self { registry: Arc::new(registry), events, turns, answers, refused, waiting, open_cues }
+        Self {
+            registry: Arc::new(registry),
+            events,
+            turns,
+            answers,
+            refused,
+            waiting,
+            hosts_waiting,
+            open_cues,
+        }
     }
 }
 
 impl Metrics {
     /// The figures as text.
     pub(crate) async fn render(&self, desk: &Desk) -> Result<String, Problem> {
-        self.waiting.set(i64::try_from(desk.presence.count()).unwrap_or(i64::MAX));
+        let (agents, hosts) = desk.presence.counts();
+        self.waiting.set(i64::try_from(agents).unwrap_or(i64::MAX));
+        self.hosts_waiting.set(i64::try_from(hosts).unwrap_or(i64::MAX));
         let query = CueQuery { session: None, statuses: vec![CueStatus::Open], limit: 1000 };
         let open = desk.store().cues(&query).await?.len();
         self.open_cues.set(i64::try_from(open).unwrap_or(i64::MAX));

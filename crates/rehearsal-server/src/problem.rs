@@ -6,8 +6,6 @@ use rehearsal_core::Inconsistent;
 use rehearsal_store::StoreError;
 use serde_json::{Map, Value};
 
-use crate::grpc::CannotDerive;
-
 /// Why a call was refused or failed: what was wrong, and what to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
@@ -134,17 +132,6 @@ impl From<Inconsistent> for Problem {
             Inconsistent::UnknownCall { .. } => "unknown_call",
             Inconsistent::AnsweredCall { .. } => "answered_call",
             Inconsistent::AnsweredTurn { .. } => "answered",
-            _ => "contradiction",
-        };
-        Self::conflict(kind, error.to_string())
-    }
-}
-
-impl From<CannotDerive> for Problem {
-    fn from(error: CannotDerive) -> Self {
-        let kind = match error {
-            CannotDerive::Ended => "session_ended",
-            CannotDerive::Decided { .. } => "answered",
             _ => "contradiction",
         };
         Self::conflict(kind, error.to_string())

@@ -19,8 +19,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt as _;
 
+use crate::adksim::Adksim;
+use crate::adksim::service::SimulatorGrpc;
 use crate::desk::Desk;
-use crate::grpc::service::SimulatorGrpc;
 use crate::http::{self, App, Door, Paced, Visits};
 use crate::lobby::{Guest, Lobby};
 use crate::metrics::Metrics;
@@ -78,7 +79,7 @@ impl Server {
             None => None,
         };
         let visits = Visits::new(&config.token, clock.clone());
-        let desk = Desk::new(store, clock, config.grace);
+        let desk = Desk::new(store, clock, Arc::new(Adksim), config.grace);
         let metrics = Metrics::default();
         let app = Arc::new(App {
             desk: desk.clone(),

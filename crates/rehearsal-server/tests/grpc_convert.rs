@@ -11,11 +11,11 @@ use rehearsal_core::{
     Content, FinishReason, ModelRequest, ModelResponse, ModelSetup, Part, Role, Settings, ToolChoice,
     ToolDeclaration, Usage,
 };
-use rehearsal_server::grpc::wire::session_event::Payload;
-use rehearsal_server::grpc::wire::{
+use rehearsal_server::adksim::wire::session_event::Payload;
+use rehearsal_server::adksim::wire::{
     HistoryComplete, SessionEvent, SubmitDecisionRequest, SubmitRequestRequest,
 };
-use rehearsal_server::grpc::{
+use rehearsal_server::adksim::{
     request_from_wire, request_to_wire, response_from_wire, response_to_wire, unsendable, validate_response,
 };
 use serde_json::{Map, Value, json};

@@ -83,7 +83,7 @@ pub fn default_prompt(main: &Ledger, waiting: &YieldInfo) -> String {
     match waiting {
         YieldInfo::Loop { .. } => last_agent_text(main).unwrap_or_else(|| OPENING_PROMPT.to_owned()),
         YieldInfo::Tool { tool, args, .. } => {
-            format!("Tool: {tool}\nArgs: {}", Value::Object((**args).clone()))
+            format!("Tool: {tool}\nArgs: {}", rehearsal_core::json::text(&Value::Object((**args).clone())))
         }
     }
 }

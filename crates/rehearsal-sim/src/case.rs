@@ -207,6 +207,13 @@ impl Case {
         self
     }
 
+    /// The same case with somebody in place of whoever plays all tools that nobody else is cast for.
+    #[must_use]
+    pub fn wrap_stand_in(mut self, wrap: impl FnOnce(Option<Arc<dyn StandIn>>) -> Arc<dyn StandIn>) -> Self {
+        self.casting.wrap_stand_in(wrap);
+        self
+    }
+
     /// The same case with a user agent that says the next message when a loop yields.
     #[must_use]
     pub fn loop_user(self, agent: impl Into<AgentRef>) -> Self {

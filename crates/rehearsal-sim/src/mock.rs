@@ -22,7 +22,6 @@ use serde_json::Value;
 pub struct Mock {
     run: Arc<MockFn>,
     limit: Option<u64>,
-    recorded: bool,
 }
 
 type MockFn = dyn Fn(Value, MockContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
@@ -32,7 +31,7 @@ impl Mock {
     /// [`ToolError`], or anything else a tool may return.
     pub fn new<R: IntoToolOutput>(run: impl Fn(Value, &MockContext) -> R + Send + Sync + 'static) -> Self {
         let run = move |args, cx| futures::future::ready(run(args, &cx).into_tool_output()).boxed();
-        Self { run: Arc::new(run), limit: None, recorded: false }
+        Self { run: Arc::new(run), limit: None }
     }
 
     /// A mock that computes its answer and may wait while it does.
@@ -42,7 +41,7 @@ impl Mock {
         F: Future<Output = R> + Send + 'static,
     {
         let run = move |args, cx| run(args, cx).map(IntoToolOutput::into_tool_output).boxed();
-        Self { run: Arc::new(run), limit: None, recorded: false }
+        Self { run: Arc::new(run), limit: None }
     }
 
     /// A mock that always gives the same.
@@ -60,18 +59,6 @@ impl Mock {
             values.get(nth).cloned().unwrap_or_default()
         };
         Self { limit, ..Self::new(answer) }
-    }
-
-    /// The same mock, whose answers were recorded: they are given as they are, also where they are not of the form that
-    /// the tool's output schema asks for. Answers of other mocks are held to it.
-    #[must_use]
-    pub fn recorded(mut self) -> Self {
-        self.recorded = true;
-        self
-    }
-
-    pub(crate) fn is_recorded(&self) -> bool {
-        self.recorded
     }
 
     pub(crate) fn is_exhausted(&self, nth: u64) -> bool {

@@ -215,9 +215,8 @@ impl UserAnswer {
     /// There is none.
     pub fn text(&self, agent: &AgentRef) -> Result<String, Failure> {
         match &self.response {
-            Value::String(text) => Ok(text.clone()),
             Value::Null => Err(crate::users::failure(agent, "no_answer", "it said nothing and gave nothing")),
-            other => Ok(other.to_string()),
+            other => Ok(rehearsal_core::json::said(other)),
         }
     }
 }

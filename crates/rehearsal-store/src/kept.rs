@@ -10,8 +10,8 @@ use crate::ops::{
     AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, FindAnswer, FindAnswered,
     FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindHosts, FindLine, FindOld, FindOpenRuns,
     FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload, FindWork, FinishWork, GlanceEvents,
-    HasWork, InterruptRuns, PutChunk, PutHost, PutRun, Ready, RemoveOld, TakeWork, TouchCues, TouchHost,
-    TouchRun, WriteSession,
+    HasWork, InterruptRuns, LoseCues, LoseHost, PutChunk, PutHost, PutRun, Ready, RemoveOld, TakeWork,
+    TouchCues, TouchHost, TouchRun, WriteSession,
 };
 use crate::{
     Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
@@ -105,12 +105,23 @@ impl<E: Engine> Store for Kept<E> {
         self.0.change(AbandonCues { unseen_since, of_runs }).await
     }
 
+    async fn lose_cues(&self, cues: &[CueId], unseen_since: i64) -> Result<Vec<Cue>, StoreError> {
+        if cues.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.0.change(LoseCues { cues: cues.to_vec(), unseen_since }).await
+    }
+
     async fn put_host(&self, host: &Host) -> Result<(), StoreError> {
         self.0.change(PutHost(host.clone())).await
     }
 
     async fn touch_host(&self, id: &str, now: i64) -> Result<bool, StoreError> {
         self.0.change(TouchHost { id: id.to_owned(), now }).await
+    }
+
+    async fn lose_host(&self, id: &str, unseen_since: i64) -> Result<bool, StoreError> {
+        self.0.change(LoseHost { id: id.to_owned(), unseen_since }).await
     }
 
     async fn hosts(&self) -> Result<Vec<Host>, StoreError> {

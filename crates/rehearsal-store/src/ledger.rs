@@ -97,7 +97,7 @@ async fn write_all(
 
 fn kept(event: &Arc<Event>) -> NewEvent {
     NewEvent {
-        event_id: fresh_id(),
+        event_id: new_id(),
         payload: Payload::Other,
         event: event.clone(),
         blob: Bytes::new(),
@@ -119,11 +119,15 @@ fn status(ledger: &Ledger, reason: EndReason) -> SessionStatus {
 }
 
 fn fresh_session() -> SessionId {
-    SessionId::new(fresh_id())
+    SessionId::new(new_id())
 }
 
-fn fresh_id() -> String {
-    #[expect(clippy::disallowed_methods, reason = "ids of the store are its own and are in no ledger")]
+/// A new id, a `UUIDv4`, for what is kept in a store: a session, an event, a cue, a run.
+pub fn new_id() -> String {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what one process names must differ from what any other names"
+    )]
     let id = Uuid::new_v4();
     id.to_string()
 }

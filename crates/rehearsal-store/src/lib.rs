@@ -12,6 +12,7 @@ mod error;
 mod gc;
 mod glance;
 mod kept;
+mod lease;
 mod ledger;
 mod ops;
 mod postgres;
@@ -24,7 +25,8 @@ mod word;
 pub use error::StoreError;
 pub use gc::{GcPolicy, give_back};
 pub use glance::{LONG, beginning};
-pub use ledger::{import_ledger, read_ledger};
+pub use lease::{CUE_GRACE, RUN_GONE_AFTER};
+pub use ledger::{import_ledger, new_id, read_ledger};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,
     NewSession, NewWork, Page, Payload, RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord,

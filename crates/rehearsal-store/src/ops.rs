@@ -9,12 +9,12 @@ mod session;
 mod upload;
 mod write;
 
-pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, TouchCues};
+pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, LoseCues, TouchCues};
 pub(crate) use event::{FindAnswer, FindEvent, FindEvents, FindLine, FindTurn, GlanceEvents};
 pub(crate) use gc::{FindOld, RemoveOld};
 pub(crate) use host::{
-    DeleteHost, FindDoneWork, FindHosts, FindOpenRuns, FindWork, FinishWork, HasWork, PutHost, TakeWork,
-    TouchHost,
+    DeleteHost, FindDoneWork, FindHosts, FindOpenRuns, FindWork, FinishWork, HasWork, LoseHost, PutHost,
+    TakeWork, TouchHost,
 };
 pub(crate) use run::{DeleteRun, FindRun, FindRuns, InterruptRuns, PutRun, TouchRun};
 pub(crate) use session::{DeleteSession, FindSession, FindSessions, Ready};

@@ -101,7 +101,8 @@ pub struct NewEvent {
     pub payload: Payload,
     /// The event, with its number.
     pub event: Arc<Event>,
-    /// The protobuf of its payload exactly as it arrived; empty for events of the ledger only.
+    /// The protobuf of its payload exactly as it arrived over the published protocol, or as an answer was sent there;
+    /// empty for what came another way, of which the event is all there is.
     pub blob: Bytes,
     /// The event's line as it is kept, where `event` has only the beginning of a long output.
     pub line: Option<Arc<str>>,
@@ -120,7 +121,8 @@ pub struct StoredEvent {
     pub event: Arc<Event>,
     /// Whether `event` has only the beginning of a long output.
     pub is_cut: bool,
-    /// The protobuf of its payload.
+    /// The protobuf of its payload; empty for what came another way than over the published protocol. Earlier versions
+    /// kept one for requests and responses over HTTP too.
     pub blob: Bytes,
 }
 
@@ -409,6 +411,27 @@ pub struct Host {
     pub agents: Vec<AgentRecord>,
     /// When it was last seen, in milliseconds since 1970.
     pub seen_at: i64,
+}
+
+impl Host {
+    /// For so long a host counts as there after it was seen, in milliseconds. Whoever asks for work is seen, and may wait
+    /// a minute for it.
+    pub const ALIVE_MS: i64 = 90_000;
+    /// Where the meta of a session names the host that plays it by itself.
+    pub const PROGRAM: &str = "program";
+
+    /// Whether the program that plays a session by itself is gone, of those that are known; nothing where none does, or the
+    /// session has ended.
+    pub fn is_program_gone(hosts: &[Self], session: &SessionRecord, now: i64) -> Option<bool> {
+        let program = session.meta.get(Self::PROGRAM)?.as_str()?;
+        let is_there = || hosts.iter().any(|host| host.id == program && host.is_alive(now));
+        (session.status == SessionStatus::Active).then(|| !is_there())
+    }
+
+    /// Whether it is there.
+    pub fn is_alive(&self, now: i64) -> bool {
+        now.saturating_sub(self.seen_at) < Self::ALIVE_MS
+    }
 }
 
 /// A run of a suite, with its results once it has them.

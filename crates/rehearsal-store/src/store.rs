@@ -91,11 +91,18 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// have a moment of their own: a run is seen from time to time, not all the time.
     async fn abandon_cues(&self, unseen_since: i64, of_runs: i64) -> Result<Vec<Cue>, StoreError>;
 
+    /// Marks those of these cues as abandoned that are open and for which nobody was seen waiting after this moment, and
+    /// tells which.
+    async fn lose_cues(&self, cues: &[CueId], unseen_since: i64) -> Result<Vec<Cue>, StoreError>;
+
     /// Keeps a host and its agents, or its newer self.
     async fn put_host(&self, host: &Host) -> Result<(), StoreError>;
 
     /// Says that a host is there now; false when it is not known.
     async fn touch_host(&self, id: &str, now: i64) -> Result<bool, StoreError>;
+
+    /// Says that a host is gone, unless it was seen after this moment; whether it was there until now.
+    async fn lose_host(&self, id: &str, unseen_since: i64) -> Result<bool, StoreError>;
 
     /// The hosts.
     async fn hosts(&self) -> Result<Vec<Host>, StoreError>;

@@ -5,9 +5,9 @@
 
 use std::env;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -91,6 +91,10 @@ impl Server {
     }
 
     fn start() -> Self {
+        Self::start_and_listen().0
+    }
+
+    fn start_and_listen() -> (Self, std::io::Lines<BufReader<ChildStdout>>) {
         let initdb = program("initdb");
         // The programs look for each other beside themselves, so a link on the path is followed.
         let initdb = initdb.canonicalize().unwrap_or(initdb);
@@ -100,18 +104,20 @@ impl Server {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
         let mut shell = command.spawn().unwrap_or_else(|error| panic!("cannot start PostgreSQL: {error}"));
         let said = shell.stdout.take().expect("it is piped");
-        let mut said = BufReader::new(said).lines().map_while(Result::ok);
-        let first = said.next().unwrap_or_default();
+        let mut said = BufReader::new(said).lines();
+        let first = said.next().and_then(Result::ok).unwrap_or_default();
         let Some(socket) = first.strip_prefix("ready ") else {
             let mut words = first;
-            said.for_each(|line| write!(words, "\n{line}").expect("memory takes everything"));
+            said.map_while(Result::ok)
+                .for_each(|line| write!(words, "\n{line}").expect("memory takes everything"));
             panic!("PostgreSQL does not start: {words}\n\n{HOW_TO_INSTALL}");
         };
-        Self {
+        let server = Self {
             address: format!("postgres:///postgres?host={socket}&user=postgres"),
             psql: program("psql"),
             shell: Some(shell),
-        }
+        };
+        (server, said)
     }
 
     fn psql(&self, address: &str, sql: &str) -> String {
@@ -128,8 +134,65 @@ impl Server {
     }
 }
 
+/// A server of a test's own, which it can stop and start again.
+#[derive(Debug)]
+pub struct Unsteady {
+    server: Server,
+    said: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Unsteady {
+    /// Starts a server.
+    ///
+    /// # Panics
+    /// There is no PostgreSQL.
+    #[expect(clippy::new_without_default, reason = "it starts a server")]
+    pub fn new() -> Self {
+        let (server, said) = Server::start_and_listen();
+        Self { server, said }
+    }
+
+    /// The address to connect to.
+    pub fn address(&self) -> &str {
+        &self.server.address
+    }
+
+    /// Stops the server, as a restart of the machine would: connections are cut.
+    ///
+    /// # Panics
+    /// It does not stop.
+    pub fn stop(&mut self) {
+        self.tell("stop", "stopped");
+    }
+
+    /// Starts it again, with what was in it.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start(&mut self) {
+        self.tell("start", "started");
+    }
+
+    fn tell(&mut self, word: &str, answer: &str) {
+        let shell = self.server.shell.as_mut().expect("it is a server of our own");
+        let input = shell.stdin.as_mut().expect("it is piped");
+        writeln!(input, "{word}").expect("the shell reads");
+        let said = self.said.next().and_then(Result::ok).unwrap_or_default();
+        assert_eq!(said, answer, "PostgreSQL did not do as told");
+    }
+}
+
+impl Drop for Unsteady {
+    fn drop(&mut self) {
+        if let Some(shell) = &mut self.server.shell {
+            drop(shell.stdin.take());
+            drop(shell.wait());
+        }
+    }
+}
+
 /// Starts a server in a new folder, says where, and stops it when its input ends. Nothing needs to survive, so
-/// nothing is flushed to the disk.
+/// nothing is flushed to the disk. It is stopped and started again when it is told so.
 const SCRIPT: &str = r#"
 bin="$1"
 dir=$(mktemp -d /tmp/rehearsal-pg.XXXXXX) || exit 1
@@ -137,18 +200,29 @@ trap 'rm -rf "$dir"' EXIT
 trap '' INT
 fail() { echo "failed"; cat "$dir/log"; exit 1; }
 "$bin/initdb" -D "$dir/data" -U postgres --auth=trust --no-sync --encoding=UTF8 --no-locale >"$dir/log" 2>&1 || fail
-"$bin/postgres" -D "$dir/data" -c listen_addresses= -c unix_socket_directories="$dir" -c fsync=off \
-    -c synchronous_commit=off -c full_page_writes=off -c max_connections=300 -c shared_buffers=32MB \
-    </dev/null >>"$dir/log" 2>&1 &
-pid=$!
-until "$bin/pg_isready" -q -h "$dir"; do
-    kill -0 "$pid" 2>/dev/null || fail
-    sleep 0.05
-done
+run() {
+    "$bin/postgres" -D "$dir/data" -c listen_addresses= -c unix_socket_directories="$dir" -c fsync=off \
+        -c synchronous_commit=off -c full_page_writes=off -c max_connections=300 -c shared_buffers=32MB \
+        </dev/null >>"$dir/log" 2>&1 &
+    pid=$!
+    until "$bin/pg_isready" -q -h "$dir"; do
+        kill -0 "$pid" 2>/dev/null || fail
+        sleep 0.05
+    done
+}
+end() {
+    kill -INT "$pid"
+    wait "$pid"
+}
+run
 echo "ready $dir"
-cat >/dev/null
-kill -INT "$pid"
-wait "$pid"
+while read -r word; do
+    case "$word" in
+        stop) end; echo stopped ;;
+        start) run; echo started ;;
+    esac
+done
+end
 "#;
 
 /// PostgreSQL does not run as root: there it runs as the user its package made.

@@ -22,7 +22,7 @@ pub(super) fn append_item(text: &str, list: &str, item: &Value) -> Option<String
         return Some(format!("{before}\n    {}\n  {after}", pretty(item).replace('\n', "\n    ")));
     }
     Some(match leading.rsplit_once('\n') {
-        None => format!("{before}, {item}{after}"),
+        None => format!("{before}, {}{after}", rehearsal_core::json::shown(item)),
         Some((head, indent)) => {
             let line = if head.ends_with('\r') { "\r\n" } else { "\n" };
             let item = pretty(item).replace('\n', &format!("{line}{indent}"));

@@ -1,151 +1,143 @@
-//! Invocations: what the user says and what the agent does.
+//! Eval cases of a file that fits ADK's models, as values.
 
-use rehearsal_core::{Content, FunctionCall, FunctionResponse, Part, PartData, Role};
-use serde::de::DeserializeOwned;
+use rehearsal_core::{CallId, Content, FunctionResponse, Part, Role};
 use serde_json::{Map, Value};
 
-use super::fields::{Field, Fields, below};
-use super::{ImportError, Note};
-use crate::eval_set::{IntermediateData, Invocation};
-use crate::trace::{PART_FIELDS, camel_case};
+use super::ImportError;
+use super::fields::below;
+use crate::eval_set::{
+    Conversation, ConversationScenario, EvalCase, EvalSet, IntermediateData, Invocation, SessionInput,
+    ToolUse,
+};
 
-const NO_TIMES: &str = "how long something took is not compared";
+pub(super) fn read_set(value: &Value) -> Result<EvalSet, ImportError> {
+    let cases = list(value, "eval_cases").iter().enumerate();
+    let eval_cases = cases.map(|(index, case)| read_case(case, &format!("$.eval_cases[{index}]")));
+    Ok(EvalSet {
+        eval_set_id: text(value, "eval_set_id"),
+        name: optional(value, "name"),
+        description: optional(value, "description"),
+        eval_cases: eval_cases.collect::<Result<_, _>>()?,
+        creation_timestamp: number(value, "creation_timestamp"),
+    })
+}
 
-pub(super) fn read_invocation(mut fields: Fields, notes: &mut Vec<Note>) -> Result<Invocation, ImportError> {
-    let invocation_id = fields.take("invocation_id")?.map_or(Ok(String::new()), Field::into_text)?;
-    let user_content = read_content(fields.required("user_content")?, notes)?;
-    let final_response =
-        fields.take_filled("final_response")?.map(|field| read_content(field, notes)).transpose()?;
-    let intermediate_data = match fields.take_filled("intermediate_data")? {
-        Some(field) => read_intermediate(field.into_fields()?, notes)?,
-        None => IntermediateData::default(),
+pub(super) fn read_case(value: &Value, path: &str) -> Result<EvalCase, ImportError> {
+    let conversation = match (value.get("conversation"), value.get("conversation_scenario")) {
+        (Some(_), None) => Conversation::Static(read_invocations(value, path)?),
+        (None, Some(scenario)) => Conversation::Scenario(ConversationScenario {
+            starting_prompt: text(scenario, "starting_prompt"),
+            conversation_plan: text(scenario, "conversation_plan"),
+            user_persona: scenario.get("user_persona").cloned(),
+        }),
+        (found, _) => {
+            let what = if found.is_some() { "both" } else { "neither" };
+            let problem = format!("has {what} of `conversation` and `conversation_scenario`");
+            return Err(ImportError::at(path, problem, "give exactly one of the two"));
+        }
     };
-    let creation_timestamp = fields.take("creation_timestamp")?.map_or(Ok(0.0), Field::into_seconds)?;
-    for name in ["duration", "model_duration", "tool_duration"] {
-        fields.note_unless_empty(name, NO_TIMES, notes)?;
+    let session_input = value.get("session_input").map(|input| SessionInput {
+        app_name: text(input, "app_name"),
+        user_id: text(input, "user_id"),
+        state: object(input, "state").unwrap_or_default(),
+    });
+    Ok(EvalCase {
+        eval_id: text(value, "eval_id"),
+        conversation,
+        session_input,
+        creation_timestamp: number(value, "creation_timestamp"),
+        final_session_state: object(value, "final_session_state").unwrap_or_default(),
+    })
+}
+
+fn read_invocations(case: &Value, path: &str) -> Result<Vec<Invocation>, ImportError> {
+    let path = below(path, "conversation");
+    let read = |(index, value): (usize, &Value)| read_invocation(value, &format!("{path}[{index}]"));
+    list(case, "conversation").iter().enumerate().map(read).collect()
+}
+
+fn read_invocation(value: &Value, path: &str) -> Result<Invocation, ImportError> {
+    let content =
+        |name: &str| value.get(name).map(|found| read_content(found, &below(path, name))).transpose();
+    Ok(Invocation {
+        invocation_id: text(value, "invocation_id"),
+        user_content: content("user_content")?.unwrap_or_default(),
+        final_response: content("final_response")?,
+        intermediate_data: value.get("intermediate_data").map(read_intermediate).unwrap_or_default(),
+        creation_timestamp: number(value, "creation_timestamp"),
+    })
+}
+
+/// Calls and responses, in whichever of the two forms.
+fn read_intermediate(value: &Value) -> IntermediateData {
+    let said = list(value, "invocation_events").iter().filter_map(|event| event.get("content"));
+    let parts: Vec<&Value> = said.flat_map(|content| list(content, "parts")).collect();
+    let called = parts.iter().filter_map(|part| part.get("function_call"));
+    let given = parts.iter().filter_map(|part| part.get("function_response"));
+    IntermediateData {
+        tool_uses: list(value, "tool_uses").iter().chain(called).map(read_call).collect(),
+        tool_responses: list(value, "tool_responses").iter().chain(given).map(read_response).collect(),
     }
-    fields.note_unless_empty("rubrics", "rubrics need a judge; nothing here reads them", notes)?;
-    fields.note_unless_empty("app_details", "only judges read what the app was made of", notes)?;
-    fields.note_rest(notes);
-    Ok(Invocation { invocation_id, user_content, final_response, intermediate_data, creation_timestamp })
 }
 
-fn read_intermediate(mut fields: Fields, notes: &mut Vec<Note>) -> Result<IntermediateData, ImportError> {
-    let events = fields.take("invocation_events")?;
-    let uses = fields.take("tool_uses")?;
-    let responses = fields.take("tool_responses")?;
-    let mut data = IntermediateData::default();
-    if let Some(events) = events {
-        if let Some(field) = uses.or(responses) {
-            let remedy = "keep either `invocation_events` or `tool_uses` and `tool_responses`";
-            return Err(ImportError::at(field.path(), "stands beside `invocation_events`", remedy));
-        }
-        for event in events.into_list()? {
-            read_event(event.into_fields()?, &mut data, notes)?;
-        }
-    } else {
-        for field in uses.map_or(Ok(Vec::new()), Field::into_list)? {
-            data.tool_uses.push(read_call(field, notes)?);
-        }
-        for field in responses.map_or(Ok(Vec::new()), Field::into_list)? {
-            data.tool_responses.push(read_response(field, notes)?);
-        }
-        fields.note_unless_empty(
-            "intermediate_responses",
-            "what is said between calls is not compared",
-            notes,
-        )?;
-    }
-    fields.note_rest(notes);
-    Ok(data)
+fn read_call(value: &Value) -> ToolUse {
+    ToolUse { id: id(value), name: text(value, "name"), args: object(value, "args") }
 }
 
-fn read_event(
-    mut fields: Fields,
-    data: &mut IntermediateData,
-    notes: &mut Vec<Note>,
-) -> Result<(), ImportError> {
-    fields.required("author")?.into_text()?;
-    if let Some(content) = fields.take_filled("content")? {
-        let path = content.path().to_owned();
-        let mut is_more = false;
-        for part in read_content(content, notes)?.parts {
-            match part.data {
-                PartData::FunctionCall(call) => data.tool_uses.push(call),
-                PartData::FunctionResponse(response) => data.tool_responses.push(response),
-                _ => is_more = true,
-            }
-        }
-        if is_more {
-            let why = "only its calls and responses are read; what is said between calls is not compared";
-            notes.push(Note { path, why: why.to_owned() });
-        }
-    }
-    fields.note_unless_empty("grounding_metadata", "not compared", notes)?;
-    fields.note_unless_empty("usage_metadata", "tokens are not compared", notes)?;
-    fields.note_unless_empty("model_version", "not compared", notes)?;
-    fields.note_rest(notes);
-    Ok(())
+fn read_response(value: &Value) -> FunctionResponse {
+    let response = Value::Object(object(value, "response").unwrap_or_default());
+    FunctionResponse::new(id(value), text(value, "name"), response)
 }
 
-fn read_content(field: Field, notes: &mut Vec<Note>) -> Result<Content, ImportError> {
-    let mut fields = field.into_fields()?;
-    let role = fields.take_filled("role")?.map(Field::into_text).transpose()?;
-    let parts = fields.take_filled("parts")?.map_or(Ok(Vec::new()), Field::into_list)?;
-    fields.note_rest(notes);
-    let parts = parts.into_iter().map(|field| read_part(field, notes)).collect::<Result<_, _>>()?;
-    Ok(Content { role: role.as_deref().map(Role::from), parts })
-}
-
-fn read_part(field: Field, notes: &mut Vec<Note>) -> Result<Part, ImportError> {
-    let path = field.path().to_owned();
-    let part: Part =
-        read(field, "a part holds one of text, function_call, function_response, inline_data, file_data")?;
-    note_extra(&part.extra, &PART_FIELDS, &path, notes);
-    match &part.data {
-        PartData::FunctionCall(call) => note_extra(&call.extra, &[], &below(&path, "function_call"), notes),
-        PartData::FunctionResponse(response) => {
-            note_extra(&response.extra, &[], &below(&path, "function_response"), notes);
-        }
-        PartData::InlineData(blob) => {
-            note_extra(&blob.extra, &["display_name"], &below(&path, "inline_data"), notes);
-        }
-        PartData::FileData(file) => {
-            note_extra(&file.extra, &["display_name"], &below(&path, "file_data"), notes);
-        }
-        _ => {}
-    }
-    Ok(part)
-}
-
-fn read_call(field: Field, notes: &mut Vec<Note>) -> Result<FunctionCall, ImportError> {
-    let path = field.path().to_owned();
-    let call: FunctionCall = read(field, "a call is {\"id\": …, \"name\": …, \"args\": { … }}")?;
-    note_extra(&call.extra, &[], &path, notes);
-    Ok(call)
-}
-
-fn read_response(field: Field, notes: &mut Vec<Note>) -> Result<FunctionResponse, ImportError> {
-    let path = field.path().to_owned();
-    let remedy =
-        "a response is {\"id\": …, \"name\": …, \"response\": { … }}; wrap other values as {\"result\": …}";
-    let response: FunctionResponse = read(field, remedy)?;
-    note_extra(&response.extra, &[], &path, notes);
-    Ok(response)
-}
-
-fn read<T: DeserializeOwned>(field: Field, remedy: &str) -> Result<T, ImportError> {
-    let path = field.path().to_owned();
-    let object = Value::Object(field.into_object()?);
-    serde_json::from_value(object).map_err(|error| ImportError::at(path, error.to_string(), remedy))
-}
-
-/// Notes fields that the core keeps but nobody acts on.
-fn note_extra(extra: &Map<String, Value>, carried: &[&str], path: &str, notes: &mut Vec<Note>) {
-    for (key, value) in extra {
-        let is_carried = carried.iter().any(|name| key == name || *key == camel_case(name));
-        if !is_carried && !value.is_null() {
-            notes.push(Note { path: below(path, key), why: "carried along, but not compared".to_owned() });
+fn read_content(value: &Value, path: &str) -> Result<Content, ImportError> {
+    let mut parts = Vec::new();
+    for (index, part) in list(value, "parts").iter().enumerate() {
+        let place = format!("{path}.parts[{index}]");
+        for piece in pieces(part) {
+            let piece: Part = rehearsal_core::json::from_value(piece).map_err(|error| {
+                ImportError::at(&place, error.to_string(), "correct the part, or remove it")
+            })?;
+            parts.push(piece);
         }
     }
+    Ok(Content { role: optional(value, "role").as_deref().map(Role::from), parts })
+}
+
+/// A part as several, each of which holds one thing: ADK takes a part with a text and a call.
+fn pieces(part: &Value) -> Vec<Value> {
+    const HELD: [&str; 5] = ["text", "inline_data", "file_data", "function_call", "function_response"];
+    let whole = part.as_object().cloned().unwrap_or_default();
+    let mut found: Vec<Value> = Vec::new();
+    for (index, name) in HELD.iter().filter(|name| whole.contains_key(**name)).enumerate() {
+        let is_own =
+            |key: &String| key == name || key == "thought" || (index == 0 && !HELD.contains(&&**key));
+        let own =
+            whole.iter().filter(|(key, _)| is_own(key)).map(|(key, value)| (key.clone(), value.clone()));
+        found.push(Value::Object(own.collect()));
+    }
+    if found.is_empty() { vec![Value::Object(whole)] } else { found }
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn optional(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn text(value: &Value, name: &str) -> String {
+    optional(value, name).unwrap_or_default()
+}
+
+fn number(value: &Value, name: &str) -> f64 {
+    value.get(name).and_then(Value::as_f64).unwrap_or_default()
+}
+
+fn object(value: &Value, name: &str) -> Option<Map<String, Value>> {
+    value.get(name).and_then(Value::as_object).cloned()
+}
+
+fn id(value: &Value) -> Option<CallId> {
+    optional(value, "id").map(CallId::new)
 }

@@ -1,9 +1,9 @@
 //! Objects of a file, read field by field, so that nothing in them is passed over.
 
+use rehearsal_core::json::as_text;
 use serde_json::{Map, Value};
 
 use super::{ImportError, Note};
-use crate::trace::camel_case;
 
 /// An object of a file and what has not been read of it yet.
 pub(super) struct Fields {
@@ -30,70 +30,21 @@ impl Fields {
         self.rest.contains_key(name)
     }
 
-    /// A field in either spelling.
-    pub(super) fn take(&mut self, name: &str) -> Result<Option<Field>, ImportError> {
-        let camel = camel_case(name);
-        let other = (camel != name).then(|| self.take_plain(&camel)).flatten();
-        match (self.take_plain(name), other) {
-            (Some(field), Some(_)) => {
-                Err(ImportError::at(field.path, format!("is there as `{camel}` too"), "keep one of the two"))
-            }
-            (field, other) => Ok(field.or(other)),
-        }
-    }
-
-    /// A field in this spelling.
-    pub(super) fn take_plain(&mut self, name: &str) -> Option<Field> {
+    pub(super) fn take(&mut self, name: &str) -> Option<Field> {
         let value = self.rest.shift_remove(name)?;
         Some(Field { path: below(&self.path, name), value })
     }
 
-    /// A field in either spelling that is not null.
-    pub(super) fn take_filled(&mut self, name: &str) -> Result<Option<Field>, ImportError> {
-        Ok(self.take(name)?.filter(|field| !field.value.is_null()))
-    }
-
     pub(super) fn required(&mut self, name: &str) -> Result<Field, ImportError> {
-        self.take(name)?.ok_or_else(|| self.missing(name))
+        self.take(name).ok_or_else(|| {
+            ImportError::at(&self.path, format!("`{name}` is missing"), format!("add `\"{name}\": …`"))
+        })
     }
 
-    /// A field that has to be there in snake case: the top of an `EvalSet` knows no other spelling.
-    pub(super) fn snake_only(&mut self, name: &str) -> Result<Field, ImportError> {
-        let camel = camel_case(name);
-        match self.take_plain(name) {
-            Some(field) => Ok(field),
-            None if self.has(&camel) => Err(ImportError::at(
-                below(&self.path, &camel),
-                "the top of an EvalSet has snake_case names only",
-                format!("rename it to `{name}`"),
-            )),
-            None => Err(self.missing(name)),
-        }
-    }
-
-    fn missing(&self, name: &str) -> ImportError {
-        ImportError::at(self.path.clone(), format!("`{name}` is missing"), format!("add `\"{name}\": …`"))
-    }
-
-    /// Notes a known field that is not acted on, where it says anything.
-    pub(super) fn note_unless_empty(
-        &mut self,
-        name: &str,
-        why: &str,
-        notes: &mut Vec<Note>,
-    ) -> Result<(), ImportError> {
-        if let Some(field) = self.take(name)?
-            && !field.is_empty()
-        {
-            notes.push(Note { path: field.path, why: why.to_owned() });
-        }
-        Ok(())
-    }
-
-    /// Notes everything that was not read.
-    pub(super) fn note_rest(self, notes: &mut Vec<Note>) {
+    /// Notes everything that was not read, which is dropped.
+    pub(super) fn drop_rest(self, notes: &mut Vec<Note>) {
         for (key, _) in self.rest {
-            notes.push(Note { path: below(&self.path, &key), why: "unknown field".to_owned() });
+            notes.push(Note::dropped(below(&self.path, &key), "unknown field, which ADK drops too"));
         }
     }
 }
@@ -112,8 +63,8 @@ impl Field {
         }
     }
 
-    pub(super) fn into_value(self) -> Value {
-        self.value
+    pub(super) fn is_null(&self) -> bool {
+        self.value.is_null()
     }
 
     pub(super) fn into_fields(self) -> Result<Fields, ImportError> {
@@ -141,34 +92,20 @@ impl Field {
     }
 
     pub(super) fn into_text(self) -> Result<String, ImportError> {
+        let is_number = as_text(&self.value).is_none();
         match self.value {
-            Value::String(text) => Ok(text),
+            Value::String(text) if !is_number => Ok(text),
             other => Err(unexpected(self.path, &other, "a text", "\"…\"")),
         }
     }
-
-    pub(super) fn into_optional_text(self) -> Result<Option<String>, ImportError> {
-        if self.value.is_null() { Ok(None) } else { self.into_text().map(Some) }
-    }
-
-    /// Seconds since 1970: a number, or a text that holds one, as ADK takes it.
-    pub(super) fn into_seconds(self) -> Result<f64, ImportError> {
-        let number = match &self.value {
-            Value::Number(number) => number.as_f64(),
-            Value::String(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        number.filter(|number| number.is_finite()).ok_or_else(|| {
-            unexpected(self.path, &self.value, "a number of seconds since 1970", "1766500200.0")
-        })
-    }
 }
 
-fn unexpected(path: String, found: &Value, expected: &str, example: &str) -> ImportError {
+pub(super) fn unexpected(path: String, found: &Value, expected: &str, example: &str) -> ImportError {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "a truth value",
         Value::Number(_) => "a number",
+        Value::String(_) if as_text(found).is_none() => "a number",
         Value::String(_) => "a text",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",

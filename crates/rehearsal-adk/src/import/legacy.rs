@@ -13,18 +13,17 @@
 //! required), `expected_intermediate_agent_responses` (default none; each `{"author", "text"}`) and `reference`
 //! (default `""`, which scores 0 against everything). There are no tool responses.
 
-use rehearsal_core::{Content, FunctionCall};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::fields::{Field, Fields};
 use super::{Dialect, ImportError, Note};
-use crate::eval_set::{Conversation, EvalCase, EvalSet, IntermediateData, Invocation, SessionInput};
 
+/// The list in the present form.
 pub(super) fn read(
     items: Vec<Value>,
     name: &str,
     notes: &mut Vec<Note>,
-) -> Result<(EvalSet, Dialect), ImportError> {
+) -> Result<(Value, Dialect), ImportError> {
     let mut rows = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
         rows.push(Fields::of(item, format!("$[{index}]"))?);
@@ -33,89 +32,84 @@ pub(super) fn read(
         let remedy = "write {\"eval_set_id\": \"my_evals\", \"eval_cases\": [ … ]}";
         return Err(ImportError::at("$", "an empty list is no eval set", remedy));
     };
-    let (eval_cases, dialect) = if first.has("query") {
-        let invocations = rows.into_iter().map(|row| read_query(row, notes)).collect::<Result<_, _>>()?;
-        (vec![case(name.to_owned(), invocations, None)], Dialect::LegacyQueries)
+    let (cases, dialect) = if first.has("query") {
+        let invocations = rows.into_iter().map(|row| read_query(row, notes));
+        let invocations: Vec<Value> = invocations.collect::<Result<_, _>>()?;
+        (vec![json!({"eval_id": name, "conversation": invocations})], Dialect::LegacyQueries)
     } else {
         let cases = rows.into_iter().map(|row| read_case(row, notes)).collect::<Result<_, _>>()?;
         (cases, Dialect::LegacyCases)
     };
-    let set = EvalSet {
-        eval_set_id: name.to_owned(),
-        name: Some(name.to_owned()),
-        eval_cases,
-        ..EvalSet::default()
-    };
-    Ok((set, dialect))
+    Ok((json!({"eval_set_id": name, "name": name, "eval_cases": cases}), dialect))
 }
 
-fn case(eval_id: String, invocations: Vec<Invocation>, session_input: Option<SessionInput>) -> EvalCase {
-    EvalCase {
-        eval_id,
-        conversation: Conversation::Static(invocations),
-        session_input,
-        creation_timestamp: 0.0,
-        final_session_state: Map::new(),
-    }
-}
-
-fn read_case(mut fields: Fields, notes: &mut Vec<Note>) -> Result<EvalCase, ImportError> {
+fn read_case(mut fields: Fields, notes: &mut Vec<Note>) -> Result<Value, ImportError> {
     if !fields.has("data") {
         let remedy =
             "a list of cases has objects with `name` and `data`, a list of queries has objects with `query`";
         return Err(ImportError::at(fields.path(), "has neither `data` nor `query`", remedy));
     }
-    let eval_id = plain(&mut fields, "name")?.into_text()?;
-    let rows = plain(&mut fields, "data")?.into_list()?;
+    let eval_id = fields.required("name")?.into_text()?;
+    let rows = fields.required("data")?.into_list()?;
     let invocations = rows.into_iter().map(|row| read_query(row.into_fields()?, notes));
-    let invocations = invocations.collect::<Result<_, _>>()?;
-    let session = fields.take_plain("initial_session").filter(|field| !field.is_empty());
-    let session = session.map(|field| read_session(field.into_fields()?, notes)).transpose()?;
-    fields.note_rest(notes);
-    Ok(case(eval_id, invocations, session))
+    let invocations: Vec<Value> = invocations.collect::<Result<_, _>>()?;
+    let mut case = json!({"eval_id": eval_id, "conversation": invocations});
+    if let Some(session) = fields.take("initial_session").filter(|field| !field.is_empty()) {
+        case["session_input"] = read_session(session.into_fields()?, notes)?;
+    }
+    fields.drop_rest(notes);
+    Ok(case)
 }
 
-fn read_session(mut fields: Fields, notes: &mut Vec<Note>) -> Result<SessionInput, ImportError> {
-    let input = SessionInput {
-        app_name: fields.take_plain("app_name").map_or(Ok(String::new()), Field::into_text)?,
-        user_id: fields.take_plain("user_id").map_or(Ok(String::new()), Field::into_text)?,
-        state: fields.take_plain("state").map_or(Ok(Map::new()), Field::into_object)?,
-    };
-    fields.note_rest(notes);
+fn read_session(mut fields: Fields, notes: &mut Vec<Note>) -> Result<Value, ImportError> {
+    let app_name = fields.take("app_name").map_or(Ok(String::new()), Field::into_text)?;
+    let user_id = fields.take("user_id").map_or(Ok(String::new()), Field::into_text)?;
+    let state = fields.take("state").map_or(Ok(Map::new()), Field::into_object)?;
+    fields.drop_rest(notes);
+    let mut input = json!({"app_name": app_name, "user_id": user_id});
+    if !state.is_empty() {
+        input["state"] = Value::Object(state);
+    }
     Ok(input)
 }
 
-fn read_query(mut fields: Fields, notes: &mut Vec<Note>) -> Result<Invocation, ImportError> {
-    let query = plain(&mut fields, "query")?.into_text()?;
-    let reference = fields.take_plain("reference").map_or(Ok(String::new()), Field::into_text)?;
-    let mut tool_uses = Vec::new();
-    let calls = fields.take_plain("expected_tool_use").map_or(Ok(Vec::new()), Field::into_list)?;
-    for call in calls {
+fn read_query(mut fields: Fields, notes: &mut Vec<Note>) -> Result<Value, ImportError> {
+    let query = fields.required("query")?.into_text()?;
+    let reference = fields.take("reference").map_or(Ok(String::new()), Field::into_text)?;
+    let mut data = Map::new();
+    let mut uses: Vec<Value> = Vec::new();
+    for call in fields.take("expected_tool_use").map_or(Ok(Vec::new()), Field::into_list)? {
         let mut call = call.into_fields()?;
-        let name = plain(&mut call, "tool_name")?.into_text()?;
-        let args = plain(&mut call, "tool_input")?.into_object()?;
-        call.note_rest(notes);
-        tool_uses.push(FunctionCall { name, args, ..FunctionCall::default() });
+        let name = call.required("tool_name")?.into_text()?;
+        let args = call.required("tool_input")?;
+        uses.push(if args.is_null() {
+            json!({"name": name})
+        } else {
+            json!({"args": args.into_object()?, "name": name})
+        });
+        call.drop_rest(notes);
     }
-    let why = "what is said between calls is not compared";
-    fields.note_unless_empty("expected_intermediate_agent_responses", why, notes)?;
-    fields.note_rest(notes);
-    Ok(Invocation {
-        user_content: Content::user(query),
-        final_response: Some(Content::model(reference)),
-        intermediate_data: IntermediateData { tool_uses, tool_responses: Vec::new() },
-        ..Invocation::default()
-    })
-}
-
-/// A field that has to be there. The older lists know one spelling only.
-fn plain(fields: &mut Fields, name: &str) -> Result<Field, ImportError> {
-    match fields.take_plain(name) {
-        Some(field) => Ok(field),
-        None => Err(ImportError::at(
-            fields.path(),
-            format!("`{name}` is missing"),
-            format!("add `\"{name}\": …`"),
-        )),
+    if !uses.is_empty() {
+        data.insert("tool_uses".to_owned(), uses.into());
     }
+    if let Some(responses) =
+        fields.take("expected_intermediate_agent_responses").filter(|field| !field.is_empty())
+    {
+        notes.push(Note::kept(responses.path(), "what is said between calls is not compared"));
+        let mut said: Vec<Value> = Vec::new();
+        for response in responses.into_list()? {
+            let mut response = response.into_fields()?;
+            let author = response.required("author")?.into_text()?;
+            let text = response.required("text")?.into_text()?;
+            said.push(json!([author, [{"text": text}]]));
+            response.drop_rest(notes);
+        }
+        data.insert("intermediate_responses".to_owned(), said.into());
+    }
+    fields.drop_rest(notes);
+    Ok(json!({
+        "user_content": {"parts": [{"text": query}], "role": "user"},
+        "final_response": {"parts": [{"text": reference}], "role": "model"},
+        "intermediate_data": data,
+    }))
 }

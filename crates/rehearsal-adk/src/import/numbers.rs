@@ -69,7 +69,7 @@ fn take_out(value: &mut Value, path: &str, notes: &mut Vec<Note>) {
         Value::String(text) => {
             if let Some(word) = text.strip_prefix(MARK).filter(|word| WORDS.contains(word)) {
                 let why = format!("`{word}` is no number in JSON; it is read as null");
-                notes.push(Note { path: path.to_owned(), why });
+                notes.push(Note::dropped(path, why));
                 *value = Value::Null;
             }
         }

@@ -7,8 +7,7 @@ use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::fields::Fields;
-use super::{ImportError, check_ids, no_mark, not_json, numbers, read_case, read_set};
+use super::{ImportError, check_ids, conversation, fit_set, no_mark, not_json, numbers, shape};
 
 /// The fields of a JSON object.
 pub(crate) struct Outline<'t> {
@@ -49,12 +48,13 @@ impl<'t> Outline<'t> {
             };
             top.insert(name.clone(), value);
         }
-        read_set(Value::Object(top), &mut notes)?;
+        fit_set(Value::Object(top), &mut notes)?;
         let mut ids = Vec::with_capacity(cases.len());
         for (index, text) in cases.into_iter().enumerate() {
             let path = format!("$.eval_cases[{index}]");
             let value = numbers::parse(text, &path, &mut notes)?;
-            ids.push(read_case(Fields::of(value, path)?, &mut notes)?.eval_id);
+            let case = shape::fit("EvalCase", value, &path, &mut notes)?;
+            ids.push(conversation::read_case(&case, &path)?.eval_id);
         }
         check_ids(ids.iter().map(String::as_str), |index| format!("$.eval_cases[{index}].eval_id"))?;
         Ok(ids)

@@ -101,7 +101,8 @@ impl FunctionTool {
 }
 
 fn read_args<A: DeserializeOwned>(args: Value) -> Result<A, ToolError> {
-    serde_json::from_value(args).map_err(|error| ToolError::new("InvalidArguments", error.to_string()))
+    rehearsal_core::json::from_value(args)
+        .map_err(|error| ToolError::new("InvalidArguments", error.to_string()))
 }
 
 #[async_trait]

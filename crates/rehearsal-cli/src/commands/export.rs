@@ -11,6 +11,7 @@ use rehearsal_adk::{
 };
 use rehearsal_core::{Clock as _, Ledger, SystemClock};
 use rehearsal_server::Desk;
+use rehearsal_server::adksim::Adksim;
 use rehearsal_store::read_ledger;
 use serde_json::json;
 
@@ -136,7 +137,7 @@ async fn ledger(args: &ExportArgs) -> Result<Ledger, String> {
     let store = args.place.open_kept().await?;
     let session = shelf::find_session(&*store, &args.session).await?;
     if args.complete {
-        let desk = Desk::new(store.clone(), Arc::new(SystemClock), Duration::ZERO);
+        let desk = Desk::new(store.clone(), Arc::new(SystemClock), Arc::new(Adksim), Duration::ZERO);
         desk.complete(&session.id).await.map_err(|problem| problem.detail)?;
     }
     read_ledger(&*store, &session.id).await.map_err(|error| error.to_string())
@@ -151,7 +152,7 @@ fn tell(args: &ExportArgs, written: &Written, cautions: &[String]) {
                 "path": path, "eval_id": eval_id, "cases": cases, "created": is_new, "repeated": repeated,
                 "cautions": cautions,
             });
-            output::json(&told.to_string());
+            output::json(&rehearsal_core::json::text(&told));
         }
         Format::Text => {
             let plural = if written.cases == 1 { "" } else { "s" };

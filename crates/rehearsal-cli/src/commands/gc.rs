@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rehearsal_core::{Clock as _, SystemClock};
-use rehearsal_server::RUN_GONE_AFTER;
-use rehearsal_store::GcPolicy;
+use rehearsal_store::{GcPolicy, RUN_GONE_AFTER};
 
 use crate::place::Place;
 use crate::times::age;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use rehearsal_adk::{Conversation, Dialect, EvalCase, EvalSet, ImportError, Imported, MAX_BYTES};
+use rehearsal_adk::{Conversation, Dialect, EvalCase, EvalSet, ImportError, Imported, MAX_BYTES, Note};
 use serde_json::{Value, json};
 
 use crate::commands::sessions::keep_ledger;
@@ -16,7 +16,8 @@ use crate::{exit, output, shelf};
 /// Read an ADK `EvalSet` file, or keep a ledger.
 ///
 /// Says what an `EvalSet` file holds, in whatever form it is written, and names everything in it that is not acted on.
-/// `--evalset OUT` writes it in the present form; `rehearse eval` runs it. A ledger (`*.jsonl`) is kept as a session.
+/// What ADK refuses is refused. `--evalset OUT` writes it in the present form, with all that it says but what is named as
+/// dropped; `rehearse eval` runs it. A ledger (`*.jsonl`) is kept as a session.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -60,7 +61,7 @@ fn keep(args: &ImportArgs) -> Result<(), String> {
     }
     let id = shelf::block_on(keep_ledger(&args.place, &args.file))?;
     if args.json {
-        output::json(&format!("{:#}", json!({"session": id})));
+        output::value(&json!({"session": id}));
     } else {
         output::data(&format!("kept as session {id}"));
     }
@@ -70,10 +71,10 @@ fn keep(args: &ImportArgs) -> Result<(), String> {
 fn convert(args: &ImportArgs) -> Result<(), String> {
     let imported = read_eval_set(&args.file)?;
     if let Some(path) = &args.evalset {
-        write_new(path, &imported.set.to_json())?;
+        write_new(path, &imported.to_json())?;
     }
     if args.json {
-        output::json(&format!("{:#}", described(args, &imported)));
+        output::value(&described(args, &imported));
         return Ok(());
     }
     let cases = &imported.set.eval_cases;
@@ -88,16 +89,21 @@ fn convert(args: &ImportArgs) -> Result<(), String> {
     for case in cases {
         output::data(&format!("  {}  {}", output::one_line(&case.eval_id), extent(case)));
     }
-    if !imported.notes.is_empty() {
-        output::data("not acted on:");
-    }
-    for note in &imported.notes {
-        output::data(&format!("  {}", output::one_line(&note.to_string())));
-    }
+    print_notes("not acted on", imported.notes.iter().filter(|note| !note.is_dropped));
+    print_notes("dropped", imported.notes.iter().filter(|note| note.is_dropped));
     if let Some(path) = &args.evalset {
         output::data(&format!("wrote {}", path.display()));
     }
     Ok(())
+}
+
+fn print_notes<'n>(heading: &str, notes: impl Iterator<Item = &'n Note>) {
+    for (index, note) in notes.enumerate() {
+        if index == 0 {
+            output::data(&format!("{heading}:"));
+        }
+        output::data(&format!("  {}", output::one_line(&note.to_string())));
+    }
 }
 
 /// The `EvalSet` of a file; what its older forms leave without a name is named after it.
@@ -161,8 +167,10 @@ fn described(args: &ImportArgs, imported: &Imported) -> Value {
             json!({"eval_id": case.eval_id, "messages": messages})
         })
         .collect();
-    let notes: Vec<Value> =
-        imported.notes.iter().map(|note| json!({"path": note.path, "why": note.why})).collect();
+    let notes = |is_dropped: bool| -> Vec<Value> {
+        let notes = imported.notes.iter().filter(|note| note.is_dropped == is_dropped);
+        notes.map(|note| json!({"path": note.path, "why": note.why})).collect()
+    };
     let dialect = match imported.dialect {
         Dialect::EvalSet => "eval_set",
         Dialect::LegacyCases => "legacy_cases",
@@ -173,7 +181,8 @@ fn described(args: &ImportArgs, imported: &Imported) -> Value {
         "eval_set_id": imported.set.eval_set_id,
         "dialect": dialect,
         "cases": cases,
-        "not_acted_on": notes,
+        "not_acted_on": notes(false),
+        "dropped": notes(true),
         "written": args.evalset.as_ref().map(|path| path.display().to_string()),
     })
 }

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rehearsal_core::mask::SHORTEST;
 use rehearsal_core::{Clock as _, RepeatStatistics, Summary, SystemClock};
+use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_models::Providers;
-use rehearsal_scenario::js::{WorkerCommand, Workers};
-use rehearsal_scenario::{Backstage, ScenarioResult, compile};
+use rehearsal_run::{OutFolder, RunJournal, ledger_path};
+use rehearsal_scenario::{Backstage, Commands, ScenarioResult, compile};
 use rehearsal_sim::{Cancel, CaseMaker, OnFirstFailure, Suite, SuiteEvent, SuiteRun};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use self::journal::RunJournal;
 use self::keeping::{Curtain, Keeping};
-use self::out::OutFolder;
 use self::print::{Detail, Printer};
 use self::progress::Progress;
 use crate::load::{Completeness, Loaded, Outcome, Selection};
@@ -29,10 +29,8 @@ use crate::{exit, models, output};
 mod about;
 pub(crate) mod eval;
 mod interrupt;
-mod journal;
 mod junit;
 mod keeping;
-mod out;
 pub(crate) mod print;
 mod progress;
 
@@ -55,6 +53,9 @@ pub(crate) struct RunArgs {
     /// Let tools run for real: mocks do not answer, and tools with a `command` or `http` do what they do
     #[arg(long, help_heading = "Running")]
     live: bool,
+    /// Refuse files that would start a program (code, commands, agents and servers that are started), before anything runs
+    #[arg(long, help_heading = "Running")]
+    no_commands: bool,
     /// Run what can be used although other files cannot; these are counted, and the exit code is 2
     #[arg(long, help_heading = "Running")]
     keep_going: bool,
@@ -108,6 +109,10 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    fn commands(&self) -> Commands {
+        if self.no_commands { Commands::Refused } else { Commands::Allowed }
+    }
+
     fn json_to_stdout(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }
@@ -172,7 +177,7 @@ pub(crate) fn run(args: &RunArgs) -> ExitCode {
 }
 
 fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
-    let completeness = Completeness::Runnable { live: args.live };
+    let completeness = Completeness::Runnable { live: args.live, commands: args.commands() };
     let Some(outcome) = args.selection.load_some(completeness, args.keep_going) else {
         return Ok(exit::bad_input());
     };
@@ -188,7 +193,12 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
     for path in args.files() {
         writable(path)?;
     }
-    let out = args.out.as_deref().map(OutFolder::new).transpose()?;
+    let out = args
+        .out
+        .as_deref()
+        .map(OutFolder::new)
+        .transpose()
+        .map_err(|error| format!("{error}\n\nhint: `--out DIR` names another"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -318,11 +328,25 @@ fn makers(
             live: args.live,
             keep: args.keep,
             timeout: args.timeout,
+            commands: args.commands(),
         };
+        too_short(path, &scenario.too_short_to_hide(&*backstage.variables));
         let maker = compile(scenario.clone(), backstage);
         makers.push(maker.map_err(|why| format!("{}: {why}", path.display()))?);
     }
     Ok(makers)
+}
+
+/// Says which values of the environment cannot be hidden.
+pub(crate) fn too_short(path: &Path, names: &[String]) {
+    for name in names {
+        output::message(&format!(
+            "warning: {}: the value of `{name}` has fewer than {SHORTEST} characters, which cannot be hidden: what a \
+             program shows of it is shown and kept\n\nhint: use a longer value, or, if it is no secret, say so in the \
+             file: public: [{name}], beside `variables`\n",
+            path.display()
+        ));
+    }
 }
 
 /// Runs the scenarios.
@@ -375,7 +399,7 @@ async fn results(args: &RunArgs, loaded: &[Loaded], run: &SuiteRun, left: &Left)
         }
         if let Some(out) = &left.out {
             let stem = out.stems().stem(*place, &scenario.name, case.result.repeat);
-            let parts = case.ledgers().map(|ledger| journal::ledger_path(&stem, ledger.part()));
+            let parts = case.ledgers().map(|ledger| ledger_path(&stem, ledger.part()));
             result.ledgers =
                 parts.filter(|path| path.exists()).map(|path| path.display().to_string()).collect();
         }
@@ -414,7 +438,7 @@ fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, left: &Left) -> Res
         output::json(&json(result)?);
     }
     if let Some(out) = left.out.as_ref().filter(|_| !args.quiet) {
-        output::message(&format!("results and ledgers: {}", out.folder.display()));
+        output::message(&format!("results and ledgers: {}", out.folder().display()));
     }
     Ok(())
 }
@@ -433,6 +457,9 @@ fn again(args: &RunArgs, result: &ScenarioResult) -> String {
     }
     if args.selection.compat.is_some() {
         words.push("--compat elizaos".to_owned());
+    }
+    if args.no_commands {
+        words.push("--no-commands".to_owned());
     }
     if args.selection.local_code {
         words.push("--local-code".to_owned());
@@ -461,7 +488,7 @@ pub(crate) fn quoted(word: &str) -> String {
 fn write_results(args: &RunArgs, result: &RunResult, left: &Left) -> Result<(), String> {
     let json = format!("{}\n", json(result)?);
     if let Some(out) = &left.out {
-        write_file(&out.folder.join("result.json"), &json)?;
+        write_file(&out.folder().join("result.json"), &json)?;
     }
     if let Some(path) = args.json_file() {
         write_file(path, &json)?;

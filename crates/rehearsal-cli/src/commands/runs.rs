@@ -78,7 +78,7 @@ async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), String> {
     let runs = page.items;
     if args.json {
         let runs: Vec<Value> = runs.iter().map(described).collect();
-        output::json(&format!("{:#}", Value::Array(runs)));
+        output::value(&Value::Array(runs));
         return Ok(());
     }
     if runs.is_empty() && args.search.is_some() {
@@ -158,7 +158,7 @@ async fn show(args: &RunsArgs, store: &dyn Store, id: &str) -> Result<(), String
         let mut shown = described(&run);
         shown["result"] = run.result.unwrap_or(Value::Null);
         shown["sessions"] = kept.iter().map(sessions::described).collect();
-        output::json(&format!("{shown:#}"));
+        output::value(&shown);
         return Ok(());
     }
     output::data(&format!("run {}  {}", run.id, output::one_line(&run.title)));

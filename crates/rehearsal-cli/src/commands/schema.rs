@@ -46,7 +46,7 @@ pub(crate) fn run(args: &SchemaArgs) -> ExitCode {
         Of::Agent => agent_schema(),
         Of::Result => result_schema(),
     };
-    output::json(&format!("{schema:#}"));
+    output::value(&schema);
     exit::PASSED
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use rehearsal_core::{Clock as _, Ledger, SessionPart, SystemClock, transcript};
 use rehearsal_store::{
-    CueQuery, CueStatus, NewSession, SessionQuery, SessionRecord, SessionSource, SessionStatus, Store,
+    CueQuery, CueStatus, Host, NewSession, SessionQuery, SessionRecord, SessionSource, SessionStatus, Store,
     import_ledger, read_ledger,
 };
 use serde_json::{Value, json};
@@ -115,7 +115,7 @@ async fn list(args: &SessionsArgs, store: &dyn Store) -> Result<(), String> {
     let page = store.sessions(&query).await.map_err(|error| error.to_string())?;
     if args.json {
         let sessions: Value = page.items.iter().map(described).collect();
-        output::json(&format!("{sessions:#}"));
+        output::value(&sessions);
         return Ok(());
     }
     if page.items.is_empty() {
@@ -126,13 +126,26 @@ async fn list(args: &SessionsArgs, store: &dyn Store) -> Result<(), String> {
             "no sessions are kept yet; `rehearse run PATH` and `rehearse serve` keep theirs"
         });
     }
+    let (hosts, now) = alive(store).await?;
     for session in &page.items {
         output::data(&line(session));
+        if Host::is_program_gone(&hosts, session, now) == Some(true) {
+            output::data(GONE_LINE);
+        }
     }
     if page.next.is_some() {
         output::message(&format!("… and older ones; `--limit N` lists more than {}", args.limit));
     }
     Ok(())
+}
+
+/// Below a session whose program was stopped or killed.
+const GONE_LINE: &str = "          its program is gone";
+
+/// The hosts that are known, and the time to compare them with.
+async fn alive(store: &dyn Store) -> Result<(Vec<Host>, i64), String> {
+    let hosts = store.hosts().await.map_err(|error| error.to_string())?;
+    Ok((hosts, SystemClock.now().as_millisecond()))
 }
 
 /// A session as a line of a list.
@@ -197,7 +210,7 @@ async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), St
     let failed = |error: rehearsal_store::StoreError| error.to_string();
     let session = shelf::find_session(store, id).await?;
     if args.json {
-        output::json(&format!("{:#}", described(&session)));
+        output::value(&described(&session));
         return Ok(());
     }
     let ledger = read_ledger(store, &session.id).await.map_err(failed)?;
@@ -218,6 +231,10 @@ async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), St
     ));
     if let Some(why) = failure(&session) {
         output::data(&format!("its last run failed: {}", output::one_line(&why)));
+    }
+    let (hosts, now) = alive(store).await?;
+    if Host::is_program_gone(&hosts, &session, now) == Some(true) {
+        output::data(GONE_LINE.trim_start());
     }
     if let Some(run) = &session.run {
         output::data(&format!("of run {run}"));
@@ -245,7 +262,7 @@ async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), St
 async fn import(args: &SessionsArgs, path: &Path) -> Result<(), String> {
     let id = keep_ledger(&args.place, path).await?;
     if args.json {
-        output::json(&format!("{:#}", json!({"session": id})));
+        output::value(&json!({"session": id}));
     } else {
         output::data(&format!("kept as session {id}"));
     }

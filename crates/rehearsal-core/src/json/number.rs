@@ -69,6 +69,16 @@ pub(crate) fn digits(value: &Value) -> Option<&str> {
     value.as_str().and_then(beyond)
 }
 
+/// Whether there is a whole number beyond 64 bits in it.
+pub(crate) fn has_beyond(value: &Value) -> bool {
+    match value {
+        Value::String(_) => digits(value).is_some(),
+        Value::Array(items) => items.iter().any(has_beyond),
+        Value::Object(fields) => fields.values().any(has_beyond),
+        _ => false,
+    }
+}
+
 /// Whether the value is a number.
 pub fn is_number(value: &Value) -> bool {
     value.is_number() || digits(value).is_some()

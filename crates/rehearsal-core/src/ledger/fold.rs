@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 
 use crate::event::usage_of;
 use crate::{
-    CallId, EndReason, Event, EventBody, InvocationId, LastRequest, ModelRequest, RequestRecord, State,
-    ToolResult, TurnId, Usage, Yield,
+    CallId, EndReason, Event, EventBody, InvocationId, LastRequest, ModelRequest, Player, RequestRecord,
+    State, ToolResult, TurnId, Usage, Yield,
 };
 
 /// An event that contradicts those before it.
@@ -71,8 +71,10 @@ pub(super) struct Fold {
     pub(super) spoken: BTreeSet<InvocationId>,
     pub(super) calls: IndexMap<CallId, CallPlaces>,
     pub(super) tool_counts: IndexMap<Arc<str>, u64>,
+    /// How many calls of each tool were answered by the tool, or by whoever played it.
+    pub(super) reached: IndexMap<Arc<str>, u64>,
     pub(super) turns: IndexMap<TurnId, usize>,
-    pub(super) answered_turns: BTreeSet<TurnId>,
+    pub(super) answered_turns: IndexMap<TurnId, usize>,
     pub(super) requests: IndexMap<Arc<str>, LastRequest>,
     pub(super) answered: IndexMap<Arc<str>, u64>,
     pub(super) open_yield: Option<Yield>,
@@ -120,10 +122,11 @@ impl Fold {
             }
             EventBody::ModelRequest(record) => self.take_request(event, record, before)?,
             EventBody::ModelResponse(_) => {
-                if let Some(turn) = &event.turn
-                    && !self.answered_turns.insert(turn.clone())
-                {
-                    return Err(Inconsistent::AnsweredTurn { turn: turn.clone() });
+                if let Some(turn) = &event.turn {
+                    if self.answered_turns.contains_key(turn) {
+                        return Err(Inconsistent::AnsweredTurn { turn: turn.clone() });
+                    }
+                    self.answered_turns.insert(turn.clone(), at);
                 }
                 *self.answered.entry(event.author.clone()).or_default() += 1;
             }
@@ -135,7 +138,12 @@ impl Fold {
                 self.calls.insert(call.clone(), CallPlaces { made: at, answered: None, nth: *count });
                 *count += 1;
             }
-            EventBody::ToolResult(result) => self.take_result(result, at)?,
+            EventBody::ToolResult(result) => {
+                self.take_result(result, at)?;
+                if event.decision.as_ref().is_none_or(|decision| decision.by != Player::Engine) {
+                    *self.reached.entry(result.tool.clone()).or_default() += 1;
+                }
+            }
             EventBody::Yield(waiting) => self.open_yield = Some(waiting.clone()),
             EventBody::SessionEnded { reason } => self.end = Some(*reason),
             _ => {}

@@ -8,19 +8,10 @@ use std::cmp::Ordering;
 use serde_json::{Map, Number, Value};
 
 use crate::json;
+pub(super) use crate::json::has_beyond;
 
 /// Up to here all whole numbers are doubles.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// Whether there is a whole number beyond 64 bits in it.
-pub(super) fn has_beyond(value: &Value) -> bool {
-    match value {
-        Value::String(_) => json::digits(value).is_some(),
-        Value::Array(items) => items.iter().any(has_beyond),
-        Value::Object(fields) => fields.values().any(has_beyond),
-        _ => false,
-    }
-}
 
 /// Large numbers, in order, and the double that stands for each.
 pub(super) struct Labels(Vec<(Value, f64)>);

@@ -321,7 +321,7 @@ impl Writer<'_> {
         if values.is_empty() {
             out.insert("type".into(), "NULL".into());
             out.shift_remove("nullable");
-        } else if values.iter().all(|value| value.is_string()) {
+        } else if values.iter().all(|value| crate::json::as_text(value).is_some()) {
             out.entry("type").or_insert_with(|| "STRING".into());
             out.insert("enum".into(), values.into_iter().cloned().collect());
         } else {

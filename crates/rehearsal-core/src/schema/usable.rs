@@ -130,7 +130,7 @@ impl Cleaner<'_> {
     fn types(&mut self, names: &[Value], at: &str) -> Option<Value> {
         let known = |name: &Value| compile(&serde_json::json!({"type": name})).is_ok();
         if let Some(unknown) = names.iter().find(|name| !known(name)) {
-            self.leave_out(at, format!("{unknown} is no type"));
+            self.leave_out(at, format!("{} is no type", crate::json::shown(unknown)));
             return None;
         }
         Some(Value::Array(names.to_vec()))

@@ -1,6 +1,7 @@
 //! The trajectory score of the Agent Development Kit.
 
 use rehearsal_core::FunctionCall;
+use serde_json::{Map, Value};
 
 use crate::equality::is_same_object_to_python;
 
@@ -26,31 +27,53 @@ pub enum AdkArgs {
     Ignore,
 }
 
+/// A call as ADK compares it.
+#[derive(Clone, Copy, Debug)]
+pub struct AdkCall<'c> {
+    /// The tool.
+    pub name: &'c str,
+    /// The arguments; nothing where they are left out, which ADK takes for others than none (`{}`).
+    pub args: Option<&'c Map<String, Value>>,
+}
+
+impl<'c> From<&'c FunctionCall> for AdkCall<'c> {
+    fn from(call: &'c FunctionCall) -> Self {
+        Self { name: &call.name, args: Some(&call.args) }
+    }
+}
+
+impl AdkCall<'_> {
+    fn has_same_args(&self, other: &AdkCall<'_>) -> bool {
+        match (self.args, other.args) {
+            (Some(own), Some(other)) => is_same_object_to_python(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        }
+    }
+}
+
 /// ADK's trajectory score of one invocation, 1 or 0, as google-adk 2.13 gives it; its metric is the mean of these.
 ///
-/// Values are equal as in Python: 2, 2.0 and, for 1, `true` are, 2 and `"2"` are not. The one difference is that
-/// ADK takes arguments left out (`null`) and no arguments (`{}`) for different, which [`FunctionCall`] does not
-/// tell apart.
+/// Values are equal as in Python: 2, 2.0 and, for 1, `true` are, 2 and `"2"` are not.
 ///
 /// ```
 /// use rehearsal_core::FunctionCall;
 /// use rehearsal_metrics::{AdkArgs, AdkMatch, adk_trajectory_score};
 /// use serde_json::json;
 ///
-/// let expected = [FunctionCall::new("add", json!({"a": 2}))];
-/// let actual = [FunctionCall::new("log", json!({})), FunctionCall::new("add", json!({"a": 2.0}))];
+/// let (add, log) = (FunctionCall::new("add", json!({"a": 2.0})), FunctionCall::new("log", json!({})));
+/// let golden = FunctionCall::new("add", json!({"a": 2}));
+/// let (expected, actual) = ([(&golden).into()], [(&log).into(), (&add).into()]);
 /// assert_eq!(adk_trajectory_score(&expected, &actual, AdkMatch::Exact, AdkArgs::Compare), 0.0);
 /// assert_eq!(adk_trajectory_score(&expected, &actual, AdkMatch::InOrder, AdkArgs::Compare), 1.0);
 /// ```
 pub fn adk_trajectory_score(
-    expected: &[FunctionCall],
-    actual: &[FunctionCall],
+    expected: &[AdkCall<'_>],
+    actual: &[AdkCall<'_>],
     kind: AdkMatch,
     args: AdkArgs,
 ) -> f64 {
-    let same = |expected: &FunctionCall, actual: &FunctionCall| {
-        expected.name == actual.name
-            && (args == AdkArgs::Ignore || is_same_object_to_python(&expected.args, &actual.args))
+    let same = |expected: &AdkCall<'_>, actual: &AdkCall<'_>| {
+        expected.name == actual.name && (args == AdkArgs::Ignore || expected.has_same_args(actual))
     };
     let matches = match kind {
         AdkMatch::Exact => {
@@ -62,7 +85,7 @@ pub fn adk_trajectory_score(
             expected.iter().all(|expected| actual.any(|actual| same(expected, actual)))
         }
         AdkMatch::AnyOrder => {
-            let mut open: Vec<&FunctionCall> = actual.iter().collect();
+            let mut open: Vec<&AdkCall<'_>> = actual.iter().collect();
             expected.iter().all(|expected| {
                 let place = open.iter().position(|actual| same(expected, actual));
                 place.map(|place| open.swap_remove(place)).is_some()
@@ -74,13 +97,13 @@ pub fn adk_trajectory_score(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
-    fn calls(list: &Value) -> Vec<FunctionCall> {
+    fn calls(list: &Value) -> Vec<AdkCall<'_>> {
         let calls = list.as_array().unwrap().iter();
-        calls.map(|call| FunctionCall::new(call[0].as_str().unwrap(), call[1].clone())).collect()
+        calls.map(|call| AdkCall { name: call[0].as_str().unwrap(), args: call[1].as_object() }).collect()
     }
 
     /// Scores for exact, in order and any order, with and without arguments.
@@ -122,6 +145,9 @@ mod tests {
             (json!([["a", {}], ["a", {}]]), json!([["a", {}]]), [false, false, false], [false, false, false]),
             (json!([["a", {}]]), json!([["a", {}], ["a", {}]]), [false, true, true], [false, true, true]),
             (json!([["a", {"x": null}]]), json!([["a", {}]]), [false, false, false], [true, true, true]),
+            (json!([["a", null]]), json!([["a", {}]]), [false, false, false], [true, true, true]),
+            (json!([["a", {}]]), json!([["a", null]]), [false, false, false], [true, true, true]),
+            (json!([["a", null]]), json!([["a", null]]), [true, true, true], [true, true, true]),
             (
                 json!([["a", {"x": 1}], ["a", {"x": 2}]]),
                 json!([["a", {"x": 2}], ["a", {"x": 1}]]),

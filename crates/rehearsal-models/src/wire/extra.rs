@@ -60,7 +60,8 @@ pub(crate) fn refuse_many_answers(name: &str, asked: Option<&Value>) -> Result<(
         None | Some(Value::Null) => Ok(()),
         Some(count) if count.as_u64() == Some(1) => Ok(()),
         Some(count) => Err(WireError::unsupported(format!(
-            "the extra setting `{name}` asks for {count} answers, and only one is read"
+            "the extra setting `{name}` asks for {} answers, and only one is read",
+            rehearsal_core::json::shown(count)
         ))),
     }
 }

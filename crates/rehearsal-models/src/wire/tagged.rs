@@ -45,7 +45,7 @@ macro_rules! tagged {
                 match map.get("type").and_then(serde_json::Value::as_str) {
                     $( Some($tag) => {
                         map.shift_remove("type");
-                        serde_json::from_value(serde_json::Value::Object(map)).map(Self::$variant).map_err(|error| {
+                        rehearsal_core::json::from_value(serde_json::Value::Object(map)).map(Self::$variant).map_err(|error| {
                             serde::de::Error::custom(format!(concat!("`", $tag, "`: {}"), error))
                         })
                     } )+

@@ -32,6 +32,6 @@ pub(crate) fn write(object: &Map<String, Value>) -> String {
 pub(crate) fn read_result(text: &str, key: &str) -> Map<String, Value> {
     match rehearsal_core::json::from_str(text) {
         Ok(Value::Object(result)) => result,
-        _ => into_object(Value::from(text), key),
+        _ => into_object(Value::from(rehearsal_core::json::plain(text)), key),
     }
 }

@@ -1,24 +1,37 @@
 //! Whether what a file says fits the tools and the state it speaks of: what could never hold, or always would.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use rehearsal_core::{Schema, Violation};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use self::patterns::{Misfit, Patterns};
 use super::line_span;
 use crate::read::nearest;
 use crate::{
-    Action, AgentUnderTest, CallStatus, Check, ConversationUser, Dialect, Mock, ModelChoice, Problem,
-    Reached, Scenario, ScriptedReply, Severity, ToolDefinition,
+    AgentFile, AgentUnderTest, CallStatus, Check, Dialect, Mock, ModelChoice, Problem, Reached, Scenario,
+    ScriptedReply, Severity, ToolDefinition,
 };
+
+mod patterns;
+
+impl AgentFile {
+    /// What does not fit the schemas of its tools.
+    pub(crate) fn breaks_of_schemas(&self, text: &str, dialect: Dialect) -> Vec<Problem> {
+        let Some(mut stage) = super::agent::stage() else { return Vec::new() };
+        stage.dialect = dialect;
+        stage.models.clone_from(&self.models);
+        let own = self.mocks.iter().map(|mock| Mock { of_agent: false, ..mock.clone() });
+        stage.setup.mocks = own.collect();
+        stage.breaks_of_schemas(&self.agent, text)
+    }
+}
 
 impl Scenario {
     /// What does not fit the schemas of the agent's tools.
     pub(super) fn breaks_of_schemas(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
         let mut problems = Vec::new();
-        for mock in &self.setup.mocks {
+        for mock in self.setup.mocks.iter().filter(|mock| !mock.of_agent) {
             let place = line_span(text, mock.line);
             for tool in agent.tools.iter().filter(|tool| mock.plays(tool)) {
                 problems.extend(unfit_response(mock, tool, &place));
@@ -44,13 +57,16 @@ impl Scenario {
                 Check::ToolCalled(called) if called.status == CallStatus::Succeeded => {
                     (&called.tool, &called.args, "never-true", "so no call that succeeds has it")
                 }
-                Check::ToolNotCalled { tool, args } => (tool, args, "always-true", "so this always holds"),
+                Check::ToolNotCalled(called) => {
+                    (&called.tool, &called.args, "always-true", "so this always holds")
+                }
                 _ => continue,
             };
             let (Some(args), Some(tool)) = (args, agent.tools.iter().find(|own| own.name == *tool)) else {
                 continue;
             };
-            for misfit in misfits(args.source(), tool) {
+            let Some(schema) = &tool.parameters else { continue };
+            for misfit in Patterns::of_queries(&tool.name, schema).misfits(args.source()) {
                 let message = format!("{}, {so}", misfit.message);
                 let problem = Problem::error(code, line_span(text, evaluation.line), message);
                 problems.push(misfit.help(problem));
@@ -99,7 +115,8 @@ impl Scenario {
         }
         let mut problems = Vec::new();
         for evaluation in self.evaluations() {
-            let Check::State { matches } = &evaluation.check else { continue };
+            let Check::State(state) = &evaluation.check else { continue };
+            let matches = &state.matches;
             let mut asked = Vec::new();
             asked_paths(matches.source(), &mut asked);
             for path in asked.iter().filter(|path| !is_written(path, &written)) {
@@ -122,42 +139,7 @@ impl Scenario {
         }
         problems
     }
-
-    /// What looks like a variable in what the user says, and is none.
-    pub(super) fn unfilled(&self, text: &str) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for step in &self.run {
-            let mut lines: Vec<&str> = Vec::new();
-            match &step.action {
-                Action::Input(input) => lines.push(input),
-                Action::Conversation { input, conversation } => {
-                    lines.extend(input.as_deref());
-                    if let ConversationUser::Script(script) = &conversation.user {
-                        lines.extend(script.iter().map(String::as_str));
-                    }
-                }
-                Action::Code { .. } => {}
-            }
-            for found in lines.into_iter().flat_map(|line| PLACEHOLDER.find_iter(line)) {
-                let found = found.as_str();
-                let from = line_span(text, step.line).start;
-                let at = text[from..].find(found).map_or(from, |at| from + at);
-                let message =
-                    format!("`{found}` is sent as it stands: nothing is filled in in what the user says");
-                let mut problem = Problem::error("not-filled-in", at..at + found.len(), message);
-                problem.severity = Severity::Warning;
-                problems.push(problem.help(
-                    "write the value itself; leave it where the agent is to see just these characters",
-                ));
-            }
-        }
-        problems
-    }
 }
-
-/// Something like `${EMAIL}`.
-static PLACEHOLDER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\$\{[A-Za-z_][A-Za-z0-9_.]*\}").expect("it is a regular expression"));
 
 /// A literal answer that is not of the form that the tool's answers have.
 fn unfit_response(mock: &Mock, tool: &ToolDefinition, place: &Range<usize>) -> Option<Problem> {
@@ -183,98 +165,17 @@ fn unfit_response(mock: &Mock, tool: &ToolDefinition, place: &Range<usize>) -> O
 
 /// Conditions of a mock on arguments that the tool does not take.
 fn unfit_condition(mock: &Mock, tool: &ToolDefinition, place: &Range<usize>) -> Vec<Problem> {
-    let when = &mock.when;
-    let first = |list: &Option<Vec<Value>>| match list.as_deref() {
-        Some([Value::Object(fields)]) => Some(fields.clone()),
-        _ => None,
+    let (Some(schema), when) = (&tool.parameters, &mock.when) else { return Vec::new() };
+    let patterns = Patterns::of_values(&tool.name, schema);
+    let mut found = when.input.as_ref().map(|fields| patterns.misfits(fields)).unwrap_or_default();
+    for (list, all) in [(&when.args, true), (&when.partial_args, false)] {
+        found.extend(list.as_ref().and_then(|list| patterns.misfit_of_list(list, all)));
+    }
+    let problem = |misfit: Misfit| {
+        let message = format!("{}, so this never holds", misfit.message);
+        misfit.help(Problem::error("never-true", place.clone(), message))
     };
-    let conditions = [when.input.clone(), first(&when.args), first(&when.partial_args)];
-    let found = conditions.iter().flatten().flat_map(|fields| literal_misfits(fields, tool));
-    found
-        .map(|misfit| {
-            let message = format!("{}, so this never holds", misfit.message);
-            misfit.help(Problem::error("never-true", place.clone(), message))
-        })
-        .collect()
-}
-
-/// Something that is asked of an argument and that the tool's schema does not allow.
-struct Misfit {
-    message: String,
-    help: Option<String>,
-}
-
-impl Misfit {
-    fn help(&self, problem: Problem) -> Problem {
-        match &self.help {
-            Some(help) => problem.help(help.clone()),
-            None => problem,
-        }
-    }
-}
-
-/// Where queries stand, nothing is said.
-fn misfits(pattern: &Map<String, Value>, tool: &ToolDefinition) -> Vec<Misfit> {
-    let mut found = Vec::new();
-    if let Some(schema) = &tool.parameters {
-        compare(&Value::Object(pattern.clone()), schema, (&tool.name, "", Queries::Are), &mut found);
-    }
-    found
-}
-
-fn literal_misfits(pattern: &Map<String, Value>, tool: &ToolDefinition) -> Vec<Misfit> {
-    let mut found = Vec::new();
-    if let Some(schema) = &tool.parameters {
-        compare(&Value::Object(pattern.clone()), schema, (&tool.name, "", Queries::AreValues), &mut found);
-    }
-    found
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Queries {
-    Are,
-    AreValues,
-}
-
-fn compare(
-    pattern: &Value,
-    schema: &Value,
-    (tool, path, queries): (&str, &str, Queries),
-    found: &mut Vec<Misfit>,
-) {
-    match pattern {
-        Value::Object(fields) if queries == Queries::Are && fields.keys().any(|key| key.starts_with('$')) => {
-        }
-        Value::Object(fields) => {
-            let Some(properties) = schema["properties"].as_object() else { return };
-            for (key, value) in fields {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                if let Some(schema) = properties.get(key) {
-                    compare(value, schema, (tool, &path, queries), found);
-                } else if is_closed(schema) {
-                    let known = nearest(key, properties.keys().map(String::as_str));
-                    let help = known.map(|word| format!("did you mean `{word}`?"));
-                    found.push(Misfit { message: format!("`{tool}` takes no argument `{path}`"), help });
-                }
-            }
-        }
-        // How many there are and which is not for a pattern to say.
-        Value::Array(_) => {}
-        value => {
-            let broken = violations(schema, value);
-            if let Some(first) = broken.first() {
-                let message = format!("`{path}` of `{tool}` cannot be this: {}", first.message);
-                found.push(Misfit { message, help: None });
-            }
-        }
-    }
-}
-
-/// Whether a schema names all that it takes. One that does not say otherwise is taken at its word.
-fn is_closed(schema: &Value) -> bool {
-    let open = ["patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "dependentSchemas"];
-    let more = schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
-    !more && open.iter().all(|key| schema.get(key).is_none())
+    found.into_iter().map(problem).collect()
 }
 
 /// What of a value breaks a schema; nothing where the schema cannot be used by itself.

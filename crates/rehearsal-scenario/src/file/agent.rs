@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::schemas;
 use crate::Problem;
 use crate::read::{Fields, Reader};
 use crate::yaml::{Node, NodeValue};
@@ -218,7 +219,8 @@ fn read_inline(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> InlineAgent 
 /// A JSON Schema; reports one that cannot be used.
 fn read_schema(reader: &mut Reader<'_>, fields: &mut Fields<'_>, key: &'static str) -> Option<Value> {
     let schema = Value::Object(fields.json_map(reader, key)?);
-    if let Err(error) = rehearsal_core::Schema::new(schema.clone()).check(&Value::Null) {
+    let is_told = fields.get(key).is_some_and(|node| schemas::report(reader, node, "bad-schema"));
+    if let (false, Err(error)) = (is_told, rehearsal_core::Schema::new(schema.clone()).check(&Value::Null)) {
         let place = fields.get(key).map_or(fields.span(), |node| node.span.clone());
         reader.report(Problem::error("bad-schema", place, format!("`{key}` is no JSON Schema: {error}")));
     }
@@ -263,7 +265,7 @@ fn read_http(reader: &mut Reader<'_>, node: &Node) -> Option<HttpEndpoint> {
     report_address(reader, &mut fields, &url);
     let request = fields.get("request").map(Node::to_json);
     if let (Some(node), Some(template)) = (fields.get("request"), &request)
-        && let Err(why) = crate::remote::HttpAgent::check_template(template)
+        && let Err(why) = rehearsal_world::remote::HttpAgent::check_template(template)
     {
         reader.report(Problem::error("bad-template", node.span.clone(), why.to_string()));
     }

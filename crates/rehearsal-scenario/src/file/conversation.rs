@@ -1,10 +1,12 @@
 //! Conversations in a scenario file.
 
-use super::evaluation::{self, Evaluation, Place};
-use crate::Problem;
-use crate::js::Expression;
+use super::evaluation::{self, Evaluation};
+
+use rehearsal_js::Expression;
+
 use crate::read::{Fields, Reader, choose};
 use crate::yaml::{Node, NodeValue};
+use crate::{Place, Problem};
 
 /// How a conversation goes on after its first message.
 #[derive(Clone, Debug, PartialEq)]

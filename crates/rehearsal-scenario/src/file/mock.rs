@@ -7,8 +7,9 @@ use rehearsal_core::StatePatch;
 use serde_json::{Map, Value};
 
 use super::{AgentUnderTest, Reached, ToolDefinition};
+use rehearsal_js::{Expression, SyntaxError};
+
 use crate::Problem;
-use crate::js::{Expression, SyntaxError};
 use crate::read::{Dialect, Fields, Reader, nearest};
 use crate::yaml::{Node, NodeValue};
 
@@ -37,6 +38,8 @@ pub struct Mock {
     pub person: bool,
     /// The line it begins at.
     pub line: usize,
+    /// Whether it stands in the agent's file, which is not the scenario's.
+    pub of_agent: bool,
 }
 
 /// When a mock answers: all that is given must hold.
@@ -75,10 +78,11 @@ pub(super) const ALWAYS_IN_CONTEXT: [(&str, &str); 3] = [
 /// The longest delay: a day.
 const MAX_DELAY_MS: f64 = 86_400_000.0;
 
+/// Reads a mock. `context` are the keys that the steps of the scenario give; an agent's file has no steps.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
-    context: &BTreeSet<String>,
+    context: Option<&BTreeSet<String>>,
     agent: Option<&AgentUnderTest>,
 ) -> Option<Mock> {
     let mut fields = reader.fields(node, "a mock")?;
@@ -120,6 +124,7 @@ pub(super) fn read(
         state,
         person,
         line,
+        of_agent: false,
     };
     if let (Some(place), Some(agent)) = (fields.key_span("method"), agent)
         && let Some(problem) = unknown_tool(&mock, agent, place)
@@ -244,9 +249,14 @@ impl Mock {
     }
 }
 
-fn read_when(reader: &mut Reader<'_>, node: &Node, known: &BTreeSet<String>) -> Option<MockWhen> {
+fn read_when(reader: &mut Reader<'_>, node: &Node, known: Option<&BTreeSet<String>>) -> Option<MockWhen> {
     let mut fields = reader.fields(node, "`when`")?;
-    if let Some(Node { value: NodeValue::Map(entries), .. }) = fields.get("context") {
+    if let (Some(place), None) = (fields.key_span("context"), known) {
+        let message = "an agent's file has no steps, which give calls their `context`";
+        let problem = Problem::error("never-true", place, message);
+        reader.report(problem.help("write this mock into the scenario, or decide by `input`"));
+    }
+    if let (Some(Node { value: NodeValue::Map(entries), .. }), Some(known)) = (fields.get("context"), known) {
         for entry in entries.iter().filter(|entry| !known.contains(&entry.key)) {
             let message = format!("no step has `{}` in its context, so this never holds", entry.key);
             let problem = Problem::error("never-true", entry.key_span.clone(), message);

@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rehearsal_agent::{Answer, Refusal, Tool, ToolAnswer, ToolEffect, ToolRef, run_tool};
-use rehearsal_core::{Player, ToolError, ToolOutcome};
+use rehearsal_core::json::text;
+use rehearsal_core::{Player, SCENARIO, ToolError, ToolOutcome};
 use rehearsal_sim::StandIn;
 use rehearsal_sim::person::PeopleAtHand;
 use serde_json::{Map, Value, json};
 
-use super::{SCOPE, told};
-use crate::file::is_same;
-use crate::js::{Expression, JsError, Scope, Workers};
+use super::told;
+use rehearsal_js::{Expression, JsError, Scope, Workers};
+
 use crate::{Mock, Scenario, ToolDefinition};
+use rehearsal_metrics::is_same;
 
 /// Plays the tools of a scenario: by its mocks, for real where the file or the command line says so, else not at all.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(crate) struct Mocks {
     real: BTreeMap<String, ToolRef>,
     scripts: Workers,
     live: bool,
+    /// Whether there is a scenario, which could let tools run for real.
+    in_scenario: bool,
 }
 
 /// What is known of a call when a mock is chosen.
@@ -61,7 +65,13 @@ impl Mocks {
         scripts: Workers,
         live: bool,
     ) -> Self {
-        Self { scenario, tools, real, scripts, live }
+        Self { scenario, tools, real, scripts, live, in_scenario: true }
+    }
+
+    /// The same mocks without a scenario around them.
+    pub(crate) fn by_themselves(mut self) -> Self {
+        self.in_scenario = false;
+        self
     }
 
     /// The mocks that could answer for a tool, the most specific first, with their places in the file.
@@ -96,7 +106,7 @@ impl Mocks {
         if let Some(args) = &when.args
             && ![&list, &places].into_iter().any(|form| is_same(&Value::Array(args.clone()), form))
         {
-            return Ok(Some(format!("`args` is {}, the call has {list}", json!(args))));
+            return Ok(Some(format!("`args` is {}, the call has {}", text(&json!(args)), text(&list))));
         }
         if let Some(input) = &when.input
             && let Some(why) = first_difference("input", input, call.args.as_object())
@@ -113,7 +123,11 @@ impl Mocks {
             let by_place = partial.len() <= call.places.len()
                 && partial.iter().zip(&call.places).all(|(part, value)| contains(value, part));
             if !fits && !by_place {
-                return Ok(Some(format!("`partialArgs` is {}, the call has {list}", json!(partial))));
+                return Ok(Some(format!(
+                    "`partialArgs` is {}, the call has {}",
+                    text(&json!(partial)),
+                    text(&list)
+                )));
             }
         }
         if let Some(matcher) = &when.matcher {
@@ -189,7 +203,8 @@ impl Mocks {
                 let _ = writeln!(message, "  {miss}");
             }
         }
-        message.push_str("\nAdd a mock under `setup.mocks`:\n");
+        let place = if self.in_scenario { "" } else { " of the agent's file" };
+        let _ = writeln!(message, "\nAdd a mock under `setup.mocks`{place}:");
         match service {
             Some(service) => {
                 let (service, method) = (yaml_text(service), yaml_text(method));
@@ -200,10 +215,11 @@ impl Mocks {
             }
         }
         if call.args.as_object().is_some_and(|args| !args.is_empty()) {
-            let _ = writeln!(message, "      when:\n        input: {}", call.args);
+            let _ = writeln!(message, "      when:\n        input: {}", text(&call.args));
         }
         message.push_str("      response: {\"result\": \"…\"}");
-        if definition.is_some_and(|definition| definition.implementation.is_some()) {
+        let could_run = definition.is_some_and(|definition| definition.implementation.is_some());
+        if could_run && self.in_scenario {
             let _ = write!(
                 message,
                 "\n\nOr, if this tool may run for real, list it:\n  setup:\n    passthrough: [{}]",
@@ -241,7 +257,8 @@ impl StandIn for Mocks {
                 None => Err(Self::not_real(effect)),
             };
         }
-        let context = effect.cx.state.scope(SCOPE).get::<Map<String, Value>>("context").unwrap_or_default();
+        let context =
+            effect.cx.state.scope(SCENARIO).get::<Map<String, Value>>("context").unwrap_or_default();
         let definition = self.tools.iter().find(|definition| definition.name == tool);
         let places = by_place(definition, &effect.args);
         let call = Call { effect, args: Value::Object((*effect.args).clone()), places, context };
@@ -309,6 +326,9 @@ impl Mock {
 
 /// What a mock is called on the ledger and in messages.
 pub(crate) fn label(index: usize, mock: &Mock) -> String {
+    if mock.of_agent {
+        return format!("mock of `{}` (line {} of the agent's file)", mock.method, mock.line);
+    }
     format!("mocks[{index}] (line {})", mock.line)
 }
 

@@ -8,13 +8,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::{BoxFuture, FutureExt as _};
 use rehearsal_agent::{FunctionTool, ToolContext, ToolOutput, ToolRef};
+use rehearsal_core::mask::Masker;
 use rehearsal_core::{ToolDeclaration, ToolError};
 use serde_json::{Value, json};
 
 use super::{describe, program, told};
-use crate::environment::{Background, Command, Environment as _, LocalEnvironment};
+use rehearsal_world::environment::{Background, Command, Environment as _, LocalEnvironment};
+use rehearsal_world::remote::{Connection, Guard, Launcher};
+
 use crate::file::agent::object;
-use crate::remote::{Connection, Guard, Launcher};
 use crate::{CommandLine, Implementation, Server, ToolDefinition};
 
 /// How long a real tool may take.
@@ -23,14 +25,14 @@ const TOOL_TIMEOUT: Duration = Duration::from_mins(1);
 /// The most that is read of an HTTP tool's answer.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
-/// Shorter words of header values are not looked for in answers, which may well contain them.
-const SHORTEST_SECRET: usize = 8;
-
-/// Where programs of a scenario run: in the folder of its file, knowing the folder of the run.
+/// Where programs of an agent run: in the folder of its file, knowing the folder of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Workplace {
     pub(crate) folder: Arc<LocalEnvironment>,
+    /// The folder of the scenario's file.
     pub(crate) directory: PathBuf,
+    /// The folder of the file that has the agent, where its programs run.
+    pub(crate) home: PathBuf,
 }
 
 impl Workplace {
@@ -76,6 +78,7 @@ pub(crate) fn real(
     tool: &ToolDefinition,
     place: Option<&Workplace>,
     variable: &dyn Fn(&str) -> Option<String>,
+    masker: &Masker,
 ) -> Result<Option<ToolRef>, String> {
     match (&tool.implementation, place) {
         (Some(Implementation::Command(command)), Some(place)) => {
@@ -86,7 +89,7 @@ pub(crate) fn real(
         (Some(Implementation::Http { url, method, headers }), _) => {
             let url: reqwest::Url =
                 url.parse().map_err(|error| format!("`{url}` is no HTTP address: {error}"))?;
-            let client = crate::remote::build_client(&url).map_err(|error| error.to_string())?;
+            let client = rehearsal_world::remote::build_client(&url).map_err(|error| error.to_string())?;
             let method = method.parse().map_err(|_| format!("`{method}` is no HTTP method"))?;
             let mut request = client.request(method, url);
             let mut secrets = Vec::new();
@@ -98,13 +101,11 @@ pub(crate) fn real(
                         tool.name
                     ));
                 }
-                secrets.extend(
-                    value.split_whitespace().filter(|word| word.len() >= SHORTEST_SECRET).map(str::to_owned),
-                );
+                secrets.extend(rehearsal_world::remote::header_secrets(name, &value));
                 request = request.header(name, value);
             }
-            let (request, secrets) = (Arc::new(request), Arc::new(secrets));
-            let run = move |args: Value, _| call_http(request.try_clone(), secrets.clone(), args).boxed();
+            let (request, masker) = (Arc::new(request), masker.and(secrets));
+            let run = move |args: Value, _| call_http(request.try_clone(), masker.clone(), args).boxed();
             Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
         }
         _ => Ok(None),
@@ -134,7 +135,7 @@ async fn run_command(command: CommandLine, place: Workplace, args: Value) -> Res
         stdin: Some(rehearsal_core::json::text(&args).into_bytes()),
         variables: place.variables(),
         timeout: TOOL_TIMEOUT,
-        directory: Some(place.directory.clone()),
+        directory: Some(place.home.clone()),
         ..Command::new(program(&command))
     };
     let run = place.folder.run(&command).await.map_err(|error| failed(told(&error)))?;
@@ -155,7 +156,7 @@ fn json_or_text(text: &str) -> Value {
 
 async fn call_http(
     request: Option<reqwest::RequestBuilder>,
-    secrets: Arc<Vec<String>>,
+    masker: Masker,
     args: Value,
 ) -> Result<ToolOutput, ToolError> {
     let failed = |why: String| ToolError::new("HttpFailed", why);
@@ -174,9 +175,7 @@ async fn call_http(
         }
     }
     // A server may send back what it was sent.
-    let text = secrets
-        .iter()
-        .fold(String::from_utf8_lossy(&body).into_owned(), |text, secret| text.replace(secret, "[hidden]"));
+    let text = masker.mask(&String::from_utf8_lossy(&body)).into_owned();
     if !status.is_success() {
         let start: String = text.chars().take(500).collect();
         return Err(failed(format!("it answered HTTP {}: {start}", status.as_u16())));
@@ -194,7 +193,7 @@ pub(crate) struct AgentProcess {
 #[async_trait]
 impl Launcher for AgentProcess {
     async fn start(&self) -> Result<Connection, String> {
-        let (variables, directory) = (self.place.variables(), Some(&*self.place.directory));
+        let (variables, directory) = (self.place.variables(), Some(&*self.place.home));
         let process = self.place.folder.start(&program(&self.command), &variables, directory).await;
         let process = process.map_err(|error| told(&error))?;
         let (input, output, process) = process.into_parts();
@@ -233,6 +232,7 @@ pub(crate) async fn start_server(
     port: u16,
     folder: &LocalEnvironment,
     directory: &Path,
+    home: &Path,
 ) -> Result<Background, String> {
     let mut variables = variables(folder, directory);
     variables.insert("PORT".to_owned(), port.to_string());
@@ -242,7 +242,7 @@ pub(crate) async fn start_server(
             CommandLine::Words(words.iter().map(|word| word.replace("${port}", &port.to_string())).collect())
         }
     };
-    let process = folder.start(&program(&command), &variables, Some(directory)).await;
+    let process = folder.start(&program(&command), &variables, Some(home)).await;
     let mut process = process.map_err(|error| told(&error))?.into_background();
     let ready = async {
         while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {

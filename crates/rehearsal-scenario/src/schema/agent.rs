@@ -15,6 +15,7 @@ pub(super) fn definitions() -> Vec<Definition> {
         ("headers", headers()),
         ("server", server()),
         ("variables", variables()),
+        ("public", public()),
     ]
 }
 
@@ -201,6 +202,13 @@ fn variables() -> Value {
         json!({"propertyNames": {"pattern": pattern}}),
     );
     either("Environment variables: a list of names, or a map of names and values.", &[names, values])
+}
+
+fn public() -> Value {
+    list(
+        "Variables of the environment whose values may be shown; the others are hidden in all that programs say.",
+        json!({"type": "string"}),
+    )
 }
 
 fn tool() -> Value {

@@ -21,7 +21,7 @@ pub(super) fn schema() -> Value {
         "What happens before the first step.",
         &[],
         [
-            ("mocks", list("Who answers the agent's tool calls; the first that fits answers.", mock())),
+            ("mocks", mocks(mock())),
             ("virtual_fs", files),
             ("passthrough", texts("Tools that run for real, by name.")),
             ("seed", seed),
@@ -34,6 +34,20 @@ pub(super) fn schema() -> Value {
             ),
         ],
     )
+}
+
+/// What the agent's file may set up.
+pub(super) fn of_agent() -> Value {
+    let mut mock = mock();
+    // An agent's file has no steps, which give calls their context.
+    if let Some(conditions) = mock["properties"]["when"]["properties"].as_object_mut() {
+        conditions.remove("context");
+    }
+    map("What answers in place of the tools.", &[], [("mocks", mocks(mock))])
+}
+
+fn mocks(mock: Value) -> Value {
+    list("Who answers the agent's tool calls; the first that fits answers.", mock)
 }
 
 fn mock() -> Value {

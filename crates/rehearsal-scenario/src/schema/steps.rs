@@ -6,7 +6,7 @@ use super::{
     Definition, any_map, boolean, either, integer, list, map, number, reference, share, telling_texts, text,
     texts, with, word,
 };
-use crate::environment::Language;
+use rehearsal_world::environment::Language;
 
 pub(super) fn schema() -> Value {
     reference("step", "A step.")

@@ -9,8 +9,8 @@ use rehearsal_agent::{Model, ModelCall, ModelError};
 use rehearsal_core::{
     Clock, Event, EventBody, FixedClock, Ledger, ModelRequest, ModelResponse, Timestamp, Verdict,
 };
+use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_models::{IntoAnswer, Matcher, ModelSpec, Providers, Reply, Rule, ScriptedModel};
-use rehearsal_scenario::js::{WorkerCommand, Workers};
 use rehearsal_scenario::{
     Backstage, CheckOptions, ModelChoice, Problem, Scenario, ScenarioResult, ScriptedCondition,
     ScriptedReply, StepResult, check_with, compile,
@@ -161,6 +161,7 @@ impl Play {
                 live: self.live,
                 keep: self.keep,
                 timeout: self.timeout,
+                commands: rehearsal_scenario::Commands::Allowed,
             },
         )
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rehearsal_core::{Content, Event, EventBody, RequestRecord, SessionId, SessionPart, Timestamp, TurnId};
-use rehearsal_server::grpc::{request_to_wire, response_to_wire};
+use rehearsal_server::adksim::{request_to_wire, response_to_wire};
 use rehearsal_store::{NewEvent, NewSession, Payload, SessionSource, StoreRef, Write, open};
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, params_from_iter};
@@ -79,7 +79,7 @@ async fn begin(store: &StoreRef, round: usize) -> Vec<Vec<Write>> {
         write.create = Some(NewSession {
             created_at: MOMENT,
             description: None,
-            source: SessionSource::Api,
+            source: SessionSource::Adksim,
             agent: Some(AGENT.to_owned()),
             part: SessionPart::Main,
             run: None,

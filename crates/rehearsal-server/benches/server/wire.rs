@@ -11,12 +11,12 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rehearsal_server::grpc::wire::session_event::Payload;
-use rehearsal_server::grpc::wire::simulator_service_client::SimulatorServiceClient;
-use rehearsal_server::grpc::wire::{
+use rehearsal_server::adksim::wire::session_event::Payload;
+use rehearsal_server::adksim::wire::simulator_service_client::SimulatorServiceClient;
+use rehearsal_server::adksim::wire::{
     CreateSessionRequest, SubmitDecisionRequest, SubmitRequestRequest, SubscribeRequest,
 };
-use rehearsal_server::grpc::{request_to_wire, response_to_wire};
+use rehearsal_server::adksim::{request_to_wire, response_to_wire};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

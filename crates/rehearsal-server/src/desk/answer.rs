@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::cues::refuse_closed;
+use super::cues::{refuse_closed, refuse_unheard};
 use super::{Desk, Pen};
 use crate::Problem;
-use crate::grpc;
 use crate::ids::{self, clip, fresh};
 
 /// The longest idempotency key.
@@ -28,6 +27,8 @@ pub struct NewAnswer {
     pub key: Option<String>,
     /// Who answers, for the ledger.
     pub name: Option<String>,
+    /// Whether to keep it for whoever comes back, where nobody waits for it any more.
+    pub anyway: bool,
 }
 
 /// An answer that was taken.
@@ -56,6 +57,9 @@ impl Desk {
             return Ok(answered);
         }
         refuse_closed(&cue)?;
+        if !given.anyway {
+            refuse_unheard(&cue)?;
+        }
         self.require_head(&cue).await?;
         let taken = match &cue.turn {
             Some(turn) if cue.prompt.is_null() => self.answer_turn(&cue, turn, &given).await,
@@ -89,9 +93,12 @@ impl Desk {
         let answer = json!({"calls": [{"tool": tool, "args": args}]});
         // The same call again may find another head, or none.
         if let Some(earlier) = self.answered_with(session, key.as_deref()).await? {
-            return self.answer(&earlier.id, NewAnswer { answer, key, name: None }).await;
+            return self.answer(&earlier.id, NewAnswer { answer, key, name: None, anyway: false }).await;
         }
         let Some(head) = self.head(session).await? else {
+            if let Some(gone) = self.unresolved(session).await?.first() {
+                refuse_unheard(gone)?;
+            }
             let detail = format!("nobody waits in session `{session}`: no agent asks its model now");
             return Err(Problem::conflict("nobody_waits", detail));
         };
@@ -99,7 +106,7 @@ impl Desk {
             let detail = format!("the head cue `{}` is not one of the model: answer it first", head.id);
             return Err(Problem::conflict("not_the_head", detail).with("head", head.id.as_str()));
         }
-        self.answer(&head.id, NewAnswer { answer, key, name: None }).await
+        self.answer(&head.id, NewAnswer { answer, key, name: None, anyway: false }).await
     }
 
     /// The cue of a session that was answered with this idempotency key.
@@ -114,7 +121,7 @@ impl Desk {
     /// See [`answer`](Self::answer).
     pub async fn decide(&self, session: &SessionId, turn: &str, payload: Bytes) -> Result<Answered, Problem> {
         let turn = TurnId::new(ids::uuid4("turn id", turn)?);
-        let response = grpc::validate_response(&payload).map_err(|problems| {
+        let response = self.published.read_response(&payload).map_err(|problems| {
             Problem::invalid(
                 "invalid_answer",
                 format!("the response cannot be taken: {}", problems.join("; ")),
@@ -144,10 +151,11 @@ impl Desk {
             return Err(Problem::not_found("turn", turn));
         }
         refuse_closed(&cue)?;
+        refuse_unheard(&cue)?;
         self.require_head(&cue).await?;
         let said = Content { role: Some(Role::Model), ..(*response.content).clone() };
         let content = json!({"content": said});
-        let given = NewAnswer { answer: Value::Null, key: None, name: None };
+        let given = NewAnswer { answer: Value::Null, key: None, name: None, anyway: false };
         self.write_response(&cue, turn, &given, |_, request| {
             check_model_answer(&request.setup, &content).map_err(not_valid)?;
             Ok((response.clone(), payload.clone()))
@@ -168,7 +176,7 @@ impl Desk {
             return Err(Problem::not_found("turn", turn));
         }
         match answered {
-            Some(earlier) if earlier.blob == *payload => {
+            Some(earlier) if self.payload(session, &earlier, &mut None).await? == *payload => {
                 Ok(Some(Answered { cue: turn.to_string(), event_id: Some(earlier.event_id) }))
             }
             Some(_) => Err(Problem::conflict("answered", format!("turn `{turn}` was answered already"))),
@@ -196,20 +204,21 @@ impl Desk {
     async fn answer_turn(&self, cue: &Cue, turn: &TurnId, given: &NewAnswer) -> Result<Answered, Problem> {
         self.write_response(cue, turn, given, |source, request| {
             let response = check_model_answer(&request.setup, &given.answer).map_err(not_valid)?;
-            if source == SessionSource::Adksim {
-                let lost = grpc::unsendable(&response);
-                if !lost.is_empty() {
-                    return Err(not_valid(lost));
-                }
+            if source != SessionSource::Adksim {
+                return Ok((response, Bytes::new()));
             }
-            let blob = Bytes::from(grpc::response_to_wire(&response));
-            Ok((response, blob))
+            let lost = self.published.unsendable(&response);
+            if !lost.is_empty() {
+                return Err(not_valid(lost));
+            }
+            let payload = self.published.response_payload(&response);
+            Ok((response, payload))
         })
         .await
     }
 
     /// Writes the response of a turn. `check` sees what was asked, on the ledger that is written to, and gives the
-    /// response with its bytes for the wire.
+    /// response with the payload to keep.
     async fn write_response(
         &self,
         cue: &Cue,
@@ -228,7 +237,7 @@ impl Desk {
                 name: given.name.as_deref().map(Into::into),
                 micros: u64::try_from(waited).unwrap_or(0).saturating_mul(1000),
             };
-            respond(pen, turn, &response, decision, &event_id, blob)?;
+            self.respond(pen, turn, &response, decision, &event_id, blob)?;
             pen.cue(CueChange::Answer {
                 cue: cue.id.clone(),
                 answer: given.answer.clone(),
@@ -262,39 +271,40 @@ impl Desk {
         .await?;
         Ok(Answered { cue: cue.id.to_string(), event_id: None })
     }
-}
 
-/// Appends the response of a turn, and what follows from it where the agent's plugin does not say so itself.
-fn respond(
-    pen: &mut Pen,
-    turn: &TurnId,
-    response: &ModelResponse,
-    decision: Decision,
-    event_id: &str,
-    blob: Bytes,
-) -> Result<(), Problem> {
-    let drafts = if pen.record().source == SessionSource::Adksim {
-        grpc::events_for_response(pen.ledger(), pen.now(), turn, response, decision)?
-    } else {
-        let asked = pen.ledger().events().iter().rev().find(|event| {
-            event.turn.as_ref() == Some(turn) && matches!(event.body, EventBody::ModelRequest(_))
-        });
-        let asked = asked.ok_or_else(|| Problem::not_found("turn", turn))?;
-        vec![Draft {
-            invocation: asked.invocation.clone(),
-            turn: Some(turn.clone()),
-            decision: Some(decision),
-            ..pen.draft(asked.author.clone(), EventBody::ModelResponse(response.clone()))
-        }]
-    };
-    let mut answer = Some((event_id.to_owned(), blob));
-    for draft in drafts {
-        match answer.take_if(|_| matches!(draft.body, EventBody::ModelResponse(_))) {
-            Some((id, blob)) => pen.append_as(id, Payload::Response, blob, draft)?,
-            None => pen.append(draft)?,
+    /// Appends the response of a turn, and what follows from it where the agent's plugin does not say so itself.
+    fn respond(
+        &self,
+        pen: &mut Pen,
+        turn: &TurnId,
+        response: &ModelResponse,
+        decision: Decision,
+        event_id: &str,
+        blob: Bytes,
+    ) -> Result<(), Problem> {
+        let drafts = if pen.record().source == SessionSource::Adksim {
+            self.published.after_response(pen.ledger(), pen.now(), turn, response, decision)?
+        } else {
+            let asked = pen.ledger().events().iter().rev().find(|event| {
+                event.turn.as_ref() == Some(turn) && matches!(event.body, EventBody::ModelRequest(_))
+            });
+            let asked = asked.ok_or_else(|| Problem::not_found("turn", turn))?;
+            vec![Draft {
+                invocation: asked.invocation.clone(),
+                turn: Some(turn.clone()),
+                decision: Some(decision),
+                ..pen.draft(asked.author.clone(), EventBody::ModelResponse(response.clone()))
+            }]
         };
+        let mut answer = Some((event_id.to_owned(), blob));
+        for draft in drafts {
+            match answer.take_if(|_| matches!(draft.body, EventBody::ModelResponse(_))) {
+                Some((id, blob)) => pen.append_as(id, Payload::Response, blob, draft)?,
+                None => pen.append(draft)?,
+            };
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The earlier answer, when this one repeats it: the same key and the same answer.

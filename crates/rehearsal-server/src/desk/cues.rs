@@ -177,3 +177,18 @@ pub(super) fn refuse_closed(cue: &Cue) -> Result<(), Problem> {
         }
     }
 }
+
+/// Refuses an answer that nobody would hear: whoever asked has gone.
+pub(super) fn refuse_unheard(cue: &Cue) -> Result<(), Problem> {
+    if cue.status != CueStatus::Abandoned {
+        return Ok(());
+    }
+    let Cue { id, agent, .. } = cue;
+    let seen = moment(cue.seen_at);
+    let detail = format!(
+        "nobody waits for cue `{id}` any more: the program that runs agent `{agent}` is gone, and was last seen at {seen}. \
+         The answer was not taken. Where the program comes back, the cue is open again; `?anyway=true` keeps the answer for it \
+         until then, and POST /v1/cues/{id}/dismiss puts the cue away"
+    );
+    Err(Problem::conflict("agent_gone", detail).with("cue", id.as_str()).with("seen_at", seen.to_string()))
+}

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::Desk;
+use super::hosts::PROGRAM;
 use super::view::moment;
 use crate::ids::fresh;
 use crate::problem::{Class, Problem};
@@ -47,7 +48,7 @@ pub struct Exported {
 
 impl Exported {
     fn of(result: Value, asked_at: i64) -> Result<Self, Problem> {
-        let told: Self = serde_json::from_value(result).map_err(|error| {
+        let told: Self = rehearsal_core::json::from_value(result).map_err(|error| {
             Problem::conflict(
                 "export_failed",
                 format!("the agent's host does not say what it wrote: {error}"),
@@ -67,10 +68,15 @@ impl Desk {
         }))
     }
 
-    /// Why `adk eval` cannot run the golden trace of a completed session to its end.
-    pub(super) fn cautions(ledger: &Ledger) -> Vec<String> {
-        let trace = GoldenTrace::from_ledger(ledger, &TraceOptions::default());
-        trace.map(|trace| trace.cautions.iter().map(ToString::to_string).collect()).unwrap_or_default()
+    /// Why `adk eval` cannot run the golden trace of a completed session to its end, and how many messages it can.
+    pub(super) fn cautions(ledger: &Ledger) -> (Vec<String>, Option<u64>) {
+        match GoldenTrace::from_ledger(ledger, &TraceOptions::default()) {
+            Ok(trace) if !trace.cautions.is_empty() => {
+                let told = trace.cautions.iter().map(ToString::to_string).collect();
+                (told, Some(trace.runnable() as u64))
+            }
+            _ => (Vec::new(), None),
+        }
     }
 
     /// Asks the host of a session to write its golden trace into the agent's `EvalSet` file, and waits for it. What was
@@ -124,21 +130,32 @@ impl Desk {
         let record = self.record(session).await?;
         let players = self.players_of(record.agent.as_deref().unwrap_or_default()).await?;
         let ready = || players.iter().filter(|player| player.online);
+        let program = match record.meta.get(PROGRAM).and_then(Value::as_str) {
+            Some(program) if self.is_there(program).await? => Some(program.to_owned()),
+            _ => None,
+        };
         let mut host = String::new();
         self.change(session, |pen| {
             let by_hand = format!("`rehearse export {session} --evalset FILE`");
-            let Some(own) = pen.record().meta.get("host").and_then(Value::as_str) else {
+            let meta = &pen.record().meta;
+            let own = meta.get("host").and_then(Value::as_str);
+            if own.is_none() && meta.get(PROGRAM).is_none() {
                 let detail =
                     format!("no host plays this session, so no file is known for it; write one with {by_hand}");
                 return Err(Problem::conflict("no_host", detail));
+            }
+            let found = match own {
+                Some(own) => ready().find(|player| player.host == own).or_else(|| ready().next()),
+                None => None,
             };
-            let Some(found) = ready().find(|player| player.host == own).or_else(|| ready().next()) else {
+            let Some(found) = found.map(|player| &player.host).or(program.as_ref()) else {
+                let remedy = if own.is_some() { "start it again, or " } else { "" };
                 let detail = format!(
-                    "the host that plays this session is not there; start it again, or write a file with {by_hand}"
+                    "the program that plays this session is gone; {remedy}write the golden trace into a file with {by_hand}"
                 );
                 return Err(Problem::conflict("host_offline", detail));
             };
-            host.clone_from(&found.host);
+            host.clone_from(found);
             let payload = how.clone();
             pen.work(NewWork { id: id.to_owned(), host: host.clone(), kind: EXPORT.to_owned(), payload });
             Ok(())

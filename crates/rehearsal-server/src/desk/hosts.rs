@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rehearsal_core::{CallId, SessionId, Timestamp};
-use rehearsal_store::{AgentRecord, Host, NewWork, SessionStatus, Work, WorkOutcome};
+use rehearsal_store::{AgentRecord, Host, NewWork, SessionRecord, SessionStatus, Work, WorkOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -13,13 +13,15 @@ use super::failing::{close_call, fail_run};
 use super::sessions::{final_output, is_running};
 use super::view::moment;
 use crate::ids::{self, fresh};
+use crate::presence::Waiting;
 use crate::problem::{Class, Problem};
 use crate::watch::Topic;
 
-/// A host that was not seen for so long is offline. Whoever asks for work is seen, and may wait a minute for it.
-const ALIVE_MS: i64 = 90_000;
 /// A host that was not seen for so long is forgotten.
 const FORGOTTEN_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// Where a session's meta has the program that plays it by itself.
+pub(super) const PROGRAM: &str = Host::PROGRAM;
 
 /// A host and the agents it can run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -154,7 +156,7 @@ impl Desk {
         let now = self.now_ms();
         let mut views = Vec::new();
         for host in self.store.hosts().await? {
-            let online = is_alive(&host, now);
+            let online = host.is_alive(now);
             for agent in host.agents {
                 views.push(AgentView {
                     agent: shown(agent),
@@ -176,16 +178,16 @@ impl Desk {
     /// Whether a host is there.
     pub(super) async fn is_there(&self, host: &str) -> Result<bool, Problem> {
         let now = self.now_ms();
-        Ok(self.store.hosts().await?.iter().any(|known| known.id == host && is_alive(known, now)))
+        Ok(self.store.hosts().await?.iter().any(|known| known.id == host && known.is_alive(now)))
     }
 
     /// The hosts that run an agent of this name: those that are there come first, the latest before the others.
     pub(super) async fn players_of(&self, agent: &str) -> Result<Vec<Player>, Problem> {
         let now = self.now_ms();
         let mut hosts = self.store.hosts().await?;
-        hosts.sort_by_key(|host| std::cmp::Reverse((is_alive(host, now), host.seen_at)));
+        hosts.sort_by_key(|host| std::cmp::Reverse((host.is_alive(now), host.seen_at)));
         let players = hosts.into_iter().filter_map(|host| {
-            let online = is_alive(&host, now);
+            let online = host.is_alive(now);
             let Host { id, agents, .. } = host;
             let about = agents.into_iter().find(|known| known.name == agent)?;
             Some(Player { host: id, about, online })
@@ -218,11 +220,18 @@ impl Desk {
             let detail = format!("host `{id}` is not registered; PUT /v1/hosts/{id} first");
             return Err(Problem::new(Class::NotFound, "not_registered", detail));
         }
-        let mut seat = self.sit(Topic::Work(id.clone()));
+        let waiter = self.presence.enter(Waiting::Host(id.clone()));
+        let work = self.next_work(&id, wait).await;
+        waiter.answered();
+        work
+    }
+
+    async fn next_work(&self, id: &str, wait: Duration) -> Result<Option<WorkView>, Problem> {
+        let mut seat = self.sit(Topic::Work(id.to_owned()));
         let deadline = tokio::time::sleep(wait);
         tokio::pin!(deadline);
         loop {
-            if let Some(work) = self.store.take_work(&id, self.now_ms()).await? {
+            if let Some(work) = self.store.take_work(id, self.now_ms()).await? {
                 return Ok(Some(WorkView {
                     id: work.id,
                     kind: work.kind,
@@ -279,8 +288,7 @@ impl Desk {
     pub async fn cancel_call(&self, session: &SessionId, call: &str) -> Result<(), Problem> {
         let call_id: CallId = call.into();
         let record = self.record(session).await?;
-        let host = record.meta.get("host").and_then(Value::as_str);
-        let is_there = match host {
+        let is_there = match played_by(&record) {
             Some(host) => self.is_there(host).await?,
             None => false,
         };
@@ -293,7 +301,7 @@ impl Desk {
                 }
                 Some(_) => {}
             }
-            let Some(host) = pen.record().meta.get("host").and_then(Value::as_str).map(str::to_owned) else {
+            let Some(host) = played_by(pen.record()).map(str::to_owned) else {
                 let detail = "no host plays this session, so nobody here can cancel its tools; cancel it where the agent runs";
                 return Err(Problem::conflict("no_host", detail));
             };
@@ -301,11 +309,17 @@ impl Desk {
                 pen.work(cancel_work(&host, &call_id));
                 return Ok(());
             }
-            let message = "cancelled by a person; the host that ran it is gone";
+            let message = "cancelled by a person; the program that ran it is gone";
             close_call(pen, &call_id, "Cancelled", message)
         })
         .await
     }
+}
+
+/// Whoever plays a session and takes work for it: a host, or the program that the agent runs in.
+pub(super) fn played_by(record: &SessionRecord) -> Option<&str> {
+    let named = |key: &str| record.meta.get(key).and_then(Value::as_str);
+    named("host").or_else(|| named(PROGRAM))
 }
 
 /// Asks a host to cancel a running tool.
@@ -321,11 +335,6 @@ pub(super) fn host_offline(agent: &str) -> Problem {
          where this one stopped"
     );
     Problem::conflict("host_offline", detail)
-}
-
-/// Whether a host is there.
-fn is_alive(host: &Host, now: i64) -> bool {
-    now.saturating_sub(host.seen_at) < ALIVE_MS
 }
 
 fn kept(agent: NewAgent) -> Result<AgentRecord, Problem> {
@@ -344,5 +353,5 @@ fn shown(agent: AgentRecord) -> NewAgent {
     let fallback = NewAgent { name: name.clone(), ..NewAgent::default() };
     let mut about = about;
     about.insert("name".to_owned(), name.into());
-    serde_json::from_value(Value::Object(about)).unwrap_or(fallback)
+    rehearsal_core::json::from_value(Value::Object(about)).unwrap_or(fallback)
 }

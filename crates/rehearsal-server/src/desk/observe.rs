@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::artifacts::{self, Artifact};
 use super::failing::{close_calls, is_closed};
 use super::query::some_value;
 use super::sessions::{ENGINE, Heard, complete, final_output, hear};
 use super::state::patch_from_flat;
 use super::{Desk, Pen};
-use crate::grpc;
 use crate::ids;
 use crate::problem::{Class, Problem};
 
@@ -103,6 +103,8 @@ pub enum Observed {
         #[schema(value_type = Object)]
         state_delta: Map<String, Value>,
     },
+    /// It saved an artifact.
+    ArtifactSaved(Artifact),
     /// Its own model answered a recorded turn.
     ModelResponse {
         /// The turn.
@@ -330,16 +332,16 @@ fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
             let changes = patch_from_flat(pen.ledger().state(), state_delta);
             other(pen, plain(EventBody::StateChange { changes }))
         }
+        Observed::ArtifactSaved(artifact) => other(pen, plain(artifacts::saved(artifact)?)),
         Observed::ModelResponse { turn_id, content } => {
             let turn = TurnId::new(ids::uuid4("turn id", turn_id)?);
             if pen.ledger().request(&turn).is_none() {
                 return Err(Problem::not_found("turn", &turn));
             }
             let response = ModelResponse { content: content.clone(), ..ModelResponse::default() };
-            let blob = Bytes::from(grpc::response_to_wire(&response));
             let decision = Some(Decision { by: Player::Provider, name: None, micros: 0 });
             let draft = Draft { turn: Some(turn), decision, ..plain(EventBody::ModelResponse(response)) };
-            pen.append_as(id.clone(), Payload::Response, blob, draft).map(drop)
+            pen.append_as(id.clone(), Payload::Response, Bytes::new(), draft).map(drop)
         }
         Observed::AgentEnded { output } => {
             let body =

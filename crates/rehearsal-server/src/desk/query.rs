@@ -56,9 +56,9 @@ impl QueryRequest {
                 if let Some(schema) = schema {
                     check("query", schema, value)?;
                 }
-                Ok(Content::user(match value {
-                    Value::String(text) if schema.is_none() => text.clone(),
-                    other => other.to_string(),
+                Ok(Content::user(match schema {
+                    None => rehearsal_core::json::said(value),
+                    Some(_) => rehearsal_core::json::text(value),
                 }))
             }
             (None, None, Some(content)) if content.parts.is_empty() => {

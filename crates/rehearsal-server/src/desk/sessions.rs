@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::failing::{close_calls, fail_run, open_turns};
-use super::hosts::{cancel_work, host_offline};
+use super::hosts::{PROGRAM, cancel_work, host_offline, played_by};
 use super::pen::{run_path, user_messages};
 use super::query::QueryRequest;
 use super::state::state_from_flat;
@@ -64,6 +64,11 @@ pub struct SessionChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 100)]
     pub agent: Option<String>,
+    /// The program that plays the session by itself: the id under which it takes work (`PUT /v1/hosts/{host_id}`), to
+    /// cancel tools and to export.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = Uuid)]
+    pub program: Option<String>,
 }
 
 impl Desk {
@@ -259,15 +264,28 @@ impl Desk {
         Ok(())
     }
 
-    /// Chooses the agent of a session.
+    /// Chooses the agent of a session, or says which program plays it.
     ///
     /// # Errors
-    /// One is chosen already.
+    /// An agent is chosen already, or the session has ended.
     pub async fn change_session(
         &self,
         session: &SessionId,
         change: &SessionChange,
     ) -> Result<SessionView, Problem> {
+        if let Some(program) = &change.program {
+            let program = ids::uuid4("host id", program)?;
+            self.change(session, |pen| {
+                pen.require_open()?;
+                let mut meta = pen.record().meta.as_object().cloned().unwrap_or_default();
+                if meta.get(PROGRAM).and_then(Value::as_str) != Some(&program) {
+                    meta.insert(PROGRAM.to_owned(), program.clone().into());
+                    pen.meta(Value::Object(meta));
+                }
+                Ok(())
+            })
+            .await?;
+        }
         if let Some(agent) = &change.agent {
             ids::agent(agent)?;
             let host = self.players_of(agent).await?.into_iter().next().map(|player| player.host);
@@ -329,7 +347,7 @@ impl Desk {
                 let data = json!({"reason": reason});
                 pen.append(pen.draft(ENGINE, EventBody::Note { name: "cancel_reason".into(), data }))?;
             }
-            if let Some(host) = pen.record().meta.get("host").and_then(Value::as_str).map(str::to_owned) {
+            if let Some(host) = played_by(pen.record()).map(str::to_owned) {
                 let running = pen.ledger().calls().filter(|call| call.answer.is_none());
                 let running: Vec<_> = running.map(|call| call.call.clone()).collect();
                 for call in running {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rehearsal_core::{
     Content, Draft, EventBody, FinishReason, Ledger, ModelRequest, ModelResponse, ModelSetup, Part, Role,
-    SessionId, Settings, ToolDeclaration, TurnId,
+    SessionId, Settings, ToolDeclaration, TurnId, json,
 };
 use rehearsal_sim::person::model_prompt;
 use rehearsal_store::{Cue, CueChange, CueId, CueKind, CueStatus, NewCue, SessionStatus};
@@ -18,14 +18,16 @@ use super::failing::open_turns;
 use super::pen::user_messages;
 use super::sessions::{Heard, hear};
 use super::{Desk, Pen};
-use crate::grpc;
 use crate::ids;
-use crate::presence::Waiting;
+use crate::presence::{Waiter, Waiting};
 use crate::problem::{Class, Problem};
 use crate::watch::Topic;
 
 /// How many turns of a session can wait for an answer at once.
 const MOST_OPEN_TURNS: usize = 1000;
+
+/// Who begins to wait for a cue is written down, unless the cue was opened or seen just now.
+const NEWLY_SEEN_MS: i64 = 500;
 
 /// What an agent asks its model.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
@@ -135,9 +137,9 @@ impl AskedModel {
     fn into_request(self) -> Result<ModelRequest, Problem> {
         let system = match self.system_instruction {
             None | Some(Value::Null) => None,
-            Some(Value::String(text)) => Some(text),
+            Some(value) if json::as_text(&value).is_some() => Some(json::said(&value)),
             Some(other) => {
-                let content: Content = serde_json::from_value(other).map_err(|error| {
+                let content: Content = json::from_value(other).map_err(|error| {
                     let detail =
                         format!("`request.system_instruction` must be a text or content with parts: {error}");
                     Problem::invalid("invalid_body", detail)
@@ -171,7 +173,6 @@ impl Desk {
         let turn = TurnId::new(ids::uuid4("turn id", turn)?);
         ids::agent(&asked.agent)?;
         let request = asked.request.into_request()?;
-        let blob = Bytes::from(grpc::request_to_wire(&request));
         let found = self
             .change(session, |pen| {
                 if let Some(earlier) = pen.ledger().request(&turn) {
@@ -191,7 +192,7 @@ impl Desk {
                     turn: Some(turn.clone()),
                     ..pen.draft(asked.agent.as_str(), body)
                 };
-                let event_id = pen.append_request(blob.clone(), draft, &request)?;
+                let event_id = pen.append_request(Bytes::new(), draft, &request)?;
                 if !asked.recorded {
                     pen.cue(open_cue(&turn, &asked.agent));
                 }
@@ -221,12 +222,13 @@ impl Desk {
     ) -> Result<Submitted, Problem> {
         let turn = TurnId::new(ids::uuid4("turn id", turn)?);
         ids::agent(agent)?;
-        let request = grpc::request_from_wire(&payload).map_err(|error| {
-            let why = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
-            Problem::invalid("invalid_payload", format!("`request` cannot be read: {error}{why}"))
-        })?;
+        let request = self
+            .published
+            .read_request(&payload)
+            .map_err(|why| Problem::invalid("invalid_payload", format!("`request` cannot be read: {why}")))?;
         if let (Some(earlier), _) = self.store.turn(session, &turn).await? {
-            let same = earlier.blob == payload && *earlier.event.author == *agent;
+            let same = *earlier.event.author == *agent
+                && self.payload(session, &earlier, &mut None).await? == payload;
             return if same { self.repeated(session, &turn).await } else { Err(other_payload(&turn)) };
         }
         let found = self
@@ -239,7 +241,8 @@ impl Desk {
                 if pen.root_agent().is_none() {
                     pen.agent(agent);
                 }
-                let drafts = grpc::events_for_request(pen.ledger(), pen.now(), agent, &turn, &request)?;
+                let drafts =
+                    self.published.before_request(pen.ledger(), pen.now(), agent, &turn, &request)?;
                 for draft in drafts.before {
                     pen.append(draft)?;
                 }
@@ -290,15 +293,30 @@ impl Desk {
     ) -> Result<Option<TurnAnswer>, Problem> {
         let turn = TurnId::new(ids::uuid4("turn id", turn)?);
         let cue = CueId::new(turn.as_str());
+        let mut waiter = None;
+        let answer = self.await_answer(session, &turn, &cue, wait, &mut waiter).await;
+        if let Some(waiter) = waiter {
+            waiter.answered();
+        }
+        answer
+    }
+
+    async fn await_answer(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+        cue: &CueId,
+        wait: Duration,
+        waiter: &mut Option<Waiter>,
+    ) -> Result<Option<TurnAnswer>, Problem> {
         let mut seat = self.sit(Topic::Session(session.clone()));
         let deadline = tokio::time::sleep(wait);
         tokio::pin!(deadline);
-        let mut waiter = None;
         loop {
-            let (is_known, response) = self.store.answer(session, &turn).await?;
+            let (is_known, response) = self.store.answer(session, turn).await?;
             if !is_known {
                 self.record(session).await?;
-                return Err(Problem::not_found("turn", &turn));
+                return Err(Problem::not_found("turn", turn));
             }
             if let Some(stored) = response
                 && let EventBody::ModelResponse(response) = &stored.event.body
@@ -309,7 +327,7 @@ impl Desk {
                     response: response.into(),
                 }));
             }
-            self.still_open(session, &turn, &cue).await?;
+            self.still_open(session, turn, cue, waiter.is_none()).await?;
             waiter.get_or_insert_with(|| self.presence.enter(Waiting::Cue(cue.clone())));
             tokio::select! {
                 () = seat.told() => {}
@@ -320,10 +338,19 @@ impl Desk {
     }
 
     /// Whether an answer can still come; a cue that was abandoned is open again, since somebody asks for it.
-    async fn still_open(&self, session: &SessionId, turn: &TurnId, cue: &CueId) -> Result<(), Problem> {
+    async fn still_open(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+        cue: &CueId,
+        is_new: bool,
+    ) -> Result<(), Problem> {
         let found = self.store.cue(cue).await?;
         let now = self.now_ms();
-        let unseen = |cue: &Cue| now.saturating_sub(cue.seen_at) >= self.sign_of_life_ms();
+        // Another server may have lost the connection of whoever comes here now.
+        let unseen_for =
+            if is_new { NEWLY_SEEN_MS.min(self.sign_of_life_ms()) } else { self.sign_of_life_ms() };
+        let unseen = |cue: &Cue| now.saturating_sub(cue.seen_at) >= unseen_for;
         match found.as_ref().map(|cue| cue.status) {
             Some(CueStatus::Abandoned) => self.store.touch_cues(std::slice::from_ref(cue), now).await?,
             // Who asks again and again without waiting is seen here; who waits is seen while waiting.

@@ -2,7 +2,7 @@
 
 use rehearsal_core::{EventBody, Ledger, SessionId, SessionPart, Timestamp};
 use rehearsal_store::{
-    CueQuery, CueStatus, Page, RunQuery, RunRecord, SessionQuery, SessionRecord, SessionSource,
+    CueQuery, CueStatus, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord, SessionSource,
     SessionStatus, StoreError, StoredEvent,
 };
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use super::export::Exported;
 use super::failing::{FAILURE, Failure, last_failure};
+use super::hosts::PROGRAM;
 use super::sessions::is_running;
 use super::{Desk, Standing};
 use crate::Problem;
@@ -73,6 +74,12 @@ pub struct SessionView {
     /// Whether that host is there. Left out in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_online: Option<bool>,
+    /// The program that plays it by itself, in which its agent runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Whether that program is there. In lists only for sessions that go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_online: Option<bool>,
     /// The cue that can be answered now. Left out in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
@@ -86,6 +93,9 @@ pub struct SessionView {
     /// out in lists, and where it could.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
+    /// How many messages `runnable` would export, where there are cautions; 0 where nothing of it can be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runnable_messages: Option<u64>,
     /// The tool calls that have no result yet. Always empty in lists.
     #[serde(default)]
     pub waiting_calls: Vec<RunningCall>,
@@ -130,11 +140,14 @@ impl SessionView {
             run: record.run,
             last_seq: record.last_seq,
             host: record.meta.get("host").and_then(Value::as_str).map(str::to_owned),
+            program: record.meta.get(PROGRAM).and_then(Value::as_str).map(str::to_owned),
+            program_online: None,
             head: None,
             host_online: None,
             open_cues: None,
             exported: None,
             cautions: Vec::new(),
+            runnable_messages: None,
             waiting_calls: Vec::new(),
         }
     }
@@ -180,7 +193,8 @@ impl Desk {
         let state = state_of(&record, &ledger);
         let last_error = last_failure(&ledger);
         let is_completed = record.status == SessionStatus::Completed;
-        let cautions = if is_completed { Self::cautions(&ledger) } else { Vec::new() };
+        let (cautions, runnable_messages) =
+            if is_completed { Self::cautions(&ledger) } else { (Vec::new(), None) };
         let open = |call: &rehearsal_core::CallView<'_>| call.answer.is_none();
         let waiting_calls = if record.status == SessionStatus::Active {
             let calls = ledger.calls().filter(open).map(|call| RunningCall {
@@ -195,21 +209,29 @@ impl Desk {
         };
         let cues = self.unresolved(&record.id).await?;
         let head = cues.iter().find(|cue| cue.status == CueStatus::Open).map(|cue| cue.id.to_string());
-        let host_online = match record.meta.get("host").and_then(serde_json::Value::as_str) {
-            Some(host) => Some(self.is_there(host).await?),
-            None => None,
-        };
+        let host_online = self.is_named_there(&record, "host").await?;
+        let program_online = self.is_named_there(&record, PROGRAM).await?;
         Ok(SessionView {
             state: Some(state),
             last_error,
             host_online,
+            program_online,
             head,
             open_cues: Some(cues.len() as u64),
             exported: self.exported(&record.id).await?,
             cautions,
+            runnable_messages,
             waiting_calls,
             ..SessionView::listed(record)
         })
+    }
+
+    /// Whether the host is there that a session's meta names, where it names one.
+    async fn is_named_there(&self, record: &SessionRecord, key: &str) -> Result<Option<bool>, Problem> {
+        match record.meta.get(key).and_then(Value::as_str) {
+            Some(host) => Ok(Some(self.is_there(host).await?)),
+            None => Ok(None),
+        }
     }
 
     /// Sessions, newest first.
@@ -218,7 +240,13 @@ impl Desk {
     /// The page token is none.
     pub async fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionView>, Problem> {
         let page = self.session_records(query).await?;
-        Ok(Page { items: page.items.into_iter().map(SessionView::listed).collect(), next: page.next })
+        let mut items = Vec::with_capacity(page.items.len());
+        let (hosts, now) = (self.store.hosts().await?, self.now_ms());
+        for record in page.items {
+            let program_online = Host::is_program_gone(&hosts, &record, now).map(|is_gone| !is_gone);
+            items.push(SessionView { program_online, ..SessionView::listed(record) });
+        }
+        Ok(Page { items, next: page.next })
     }
 
     /// Sessions as the store has them.

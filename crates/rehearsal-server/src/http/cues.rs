@@ -72,20 +72,33 @@ pub(super) async fn show(
     Ok(Json(app.desk.cue(&cue_id(&id)).await?))
 }
 
+/// How an answer is taken.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct AnswerParams {
+    /// Keeps the answer where nobody waits for it any more, for a program that comes back; without it, such an answer is
+    /// refused (409 `agent_gone`).
+    #[serde(default)]
+    #[param(required = false)]
+    anyway: bool,
+}
+
 /// Answers a cue: for the model one of `text`, `calls`, `final`, `content`, `candidates`; for a tool `output` or
 /// `error`; for the user `text`, `content` or `end`.
 #[utoipa::path(post, path = "/v1/cues/{id}/answer", tag = "cues",
-    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "The same answer with the same key is taken once.")),
+    params(("id" = String, Path), AnswerParams, ("Idempotency-Key" = Option<String>, Header, description = "The same answer with the same key is taken once.")),
     request_body(content = Object, example = json!({"calls": [{"tool": "add", "args": {"a": 2, "b": 2}}]})),
     responses((status = 200, description = "It was taken.", body = Answered)))]
 pub(super) async fn answer(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
+    Params(params): Params<AnswerParams>,
     headers: HeaderMap,
     Body(answer): Body<Map<String, Value>>,
 ) -> Result<Json<Answered>, Problem> {
     let key = key(&headers)?;
-    let given = NewAnswer { answer: Value::Object(answer), key, name: None };
+    let given = NewAnswer { answer: Value::Object(answer), key, name: None, anyway: params.anyway };
     let answered = app.desk.answer(&cue_id(&id), given).await?;
     app.metrics.answers.inc();
     Ok(Json(answered))

@@ -96,7 +96,7 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let bytes = Bytes::from_request(request, state).await.map_err(|error| {
             if error.status() == axum::http::StatusCode::PAYLOAD_TOO_LARGE {
-                let most = super::LARGEST_BODY >> 20;
+                let most = crate::LARGEST_BODY >> 20;
                 let detail = format!(
                     "the body is larger than {most} MiB; send a large tool result in chunks: POST /v1/uploads"
                 );

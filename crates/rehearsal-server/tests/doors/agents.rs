@@ -621,3 +621,36 @@ async fn cancelling_a_session_cancels_its_running_tools() {
     assert_eq!((&given["kind"], &given["call_id"]), (&json!("cancel"), &json!("c2")));
     work(&stage, &host).await.is(204);
 }
+
+#[tokio::test]
+async fn what_cannot_be_run_again_is_told_before_the_export() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let told = |kind: &str, mut fields: Value| {
+        fields["event_id"] = json!(uuid());
+        fields["agent"] = json!("clerk");
+        fields["type"] = json!(kind);
+        fields
+    };
+    let message = |text: &str| told("user_message", json!({"content": {"parts": [{"text": text}]}}));
+    let played = json!([
+        message("one"),
+        told("agent_ended", json!({"output": "1"})),
+        message("two"),
+        told("tool_call", json!({"call_id": "c", "tool": "fetch", "args": {}})),
+        told(
+            "tool_result",
+            json!({"call_id": "c", "tool": "fetch", "error": {"type": "OSError", "message": "no"}})
+        ),
+        told("agent_ended", json!({"output": "2"})),
+    ]);
+    stage.observe(&session, played).await.is(200);
+    let path = format!("/v1/sessions/{session}");
+    assert_eq!(stage.get(&path).await.is(200).get("cautions"), None);
+    let shown = stage.post(&format!("{path}/complete"), json!({})).await.is(200);
+    assert!(
+        shown["cautions"][0].as_str().unwrap().contains("at message 2 where `fetch` raises OSError"),
+        "{shown}"
+    );
+    assert_eq!(shown["runnable_messages"], 1, "{shown}");
+}

@@ -7,11 +7,11 @@ use tonic::Code;
 use tonic::service::interceptor::InterceptedService;
 
 use crate::stage::{Reply, Stage, TOKEN, asks, soon, uuid, wire_to};
-use rehearsal_server::grpc::wire::ListSessionsRequest;
-use rehearsal_server::grpc::wire::simulator_service_client::SimulatorServiceClient;
+use rehearsal_server::adksim::wire::ListSessionsRequest;
+use rehearsal_server::adksim::wire::simulator_service_client::SimulatorServiceClient;
 
 /// Every documented call: its method and a path.
-fn documented() -> Vec<(Method, String)> {
+pub(crate) fn documented() -> Vec<(Method, String)> {
     let api: Value = rehearsal_core::json::from_str(&rehearsal_server::openapi_json()).unwrap();
     let mut calls = Vec::new();
     for (path, item) in api["paths"].as_object().unwrap() {
@@ -217,7 +217,7 @@ async fn bodies_over_the_bound_are_refused_and_nothing_else_suffers() {
     assert!(problem["detail"].as_str().unwrap().contains("/v1/uploads"), "{problem}");
     stage.put(&path, asks("clerk", &text[..30 << 20])).await.is(201);
 
-    let request = rehearsal_server::grpc::wire::SubmitRequestRequest {
+    let request = rehearsal_server::adksim::wire::SubmitRequestRequest {
         session_id: session,
         turn_id: uuid(),
         agent_name: "clerk".to_owned(),

@@ -5,6 +5,9 @@
 mod agents;
 mod description;
 mod door;
+mod followed;
+mod forged;
+mod gone;
 mod observations;
 mod page;
 mod restart;

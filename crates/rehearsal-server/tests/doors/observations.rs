@@ -488,3 +488,45 @@ async fn an_upload_has_an_end() {
     assert!(problem["detail"].as_str().unwrap().contains("256 MiB"), "{problem}");
     chunk(&stage, &upload, usize::MAX, b" ".to_vec()).await.refused(413, "too_large");
 }
+
+#[tokio::test]
+async fn an_artifact_is_a_note_with_its_content_where_that_is_small() {
+    let stage = Stage::open().await;
+    let session = stage.session().await;
+    let small = json!({"name": "plot.png", "version": 0, "call_id": "c1", "mime_type": "image/png", "size": 3,
+        "part": {"inline_data": {"mime_type": "image/png", "data": "AAAA"}}});
+    let large = json!({"name": "plot.png", "version": 1, "mime_type": "image/png", "size": 2 << 20,
+        "part": {"inline_data": {"mime_type": "image/png", "data": "A".repeat(2 << 20)}}});
+    let unread = json!({"name": "user:memo", "version": 0, "left_out": "it could not be read: no"});
+    let seen_all = [small, large, unread].map(|fields| seen("artifact_saved", fields));
+    let mut batch = vec![message("go"), call("c1")];
+    batch.extend(seen_all);
+    batch.extend([result("c1", json!({"result": 1})), seen("agent_ended", json!({"output": "done"}))]);
+    stage.observe(&session, json!(batch)).await.is(200);
+
+    let notes: Vec<Value> = (stage.bodies(&session).await.into_iter())
+        .filter(|body| body["name"] == "artifact_saved")
+        .map(|body| body["data"].clone())
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            json!({"name": "plot.png", "version": 0, "call": "c1", "mime_type": "image/png", "size": 3,
+                "part": {"inline_data": {"mime_type": "image/png", "data": "AAAA"}}}),
+            json!({"name": "plot.png", "version": 1, "mime_type": "image/png", "size": 2 << 20,
+                "left_out": "only artifacts of at most 1048576 bytes are kept with their content"}),
+            json!({"name": "user:memo", "version": 0, "left_out": "it could not be read: no"}),
+        ]
+    );
+
+    // What is written of the session for others is what it was without them.
+    stage.post(&format!("/v1/sessions/{session}/complete"), json!({})).await.is(200);
+    let case = stage.get(&format!("/v1/sessions/{session}/eval-case")).await;
+    assert!(!case.text.contains("plot.png"), "{}", case.text);
+    let history = stage.get(&format!("/v1/sessions/{session}/history")).await;
+    assert!(!history.text.contains("plot.png"), "{}", history.text);
+
+    let nameless = seen("artifact_saved", json!({"name": "", "version": 0}));
+    let other = stage.session().await;
+    stage.observe(&other, json!([message("go"), nameless])).await.refused(422, "invalid_body");
+}

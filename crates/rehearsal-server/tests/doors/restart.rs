@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rehearsal_core::{Clock as _, EndReason, Event, EventBody, SessionId};
+use rehearsal_server::adksim::Adksim;
 use rehearsal_store::{NewEvent, Payload, SessionStatus, Store as _, Write};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -117,6 +118,7 @@ async fn nobody_is_refused_for_what_another_server_has_changed() {
     let other = rehearsal_server::Desk::new(
         stage.store().await,
         stage.clock.clone(),
+        Arc::new(Adksim),
         std::time::Duration::from_hours(1),
     );
     let id = session.as_str().into();
@@ -153,8 +155,12 @@ async fn a_session_is_seen_at_one_moment() {
     let session = stage.session().await;
     let id: SessionId = session.as_str().into();
     let store = Arc::new(Shaky::new(stage.store().await));
-    let desk =
-        rehearsal_server::Desk::new(store.clone(), stage.clock.clone(), std::time::Duration::from_hours(1));
+    let desk = rehearsal_server::Desk::new(
+        store.clone(),
+        stage.clock.clone(),
+        Arc::new(Adksim),
+        std::time::Duration::from_hours(1),
+    );
     let last = store.session(&id).await.unwrap().unwrap().last_seq;
     let event = Event {
         seq: last + 1,
@@ -182,8 +188,12 @@ async fn long_ledgers_are_not_kept_in_memory() {
     let session = stage.session().await;
     let id: SessionId = session.as_str().into();
     let store = Arc::new(Shaky::new(stage.store().await));
-    let desk =
-        rehearsal_server::Desk::new(store.clone(), stage.clock.clone(), std::time::Duration::from_hours(1));
+    let desk = rehearsal_server::Desk::new(
+        store.clone(),
+        stage.clock.clone(),
+        Arc::new(Adksim),
+        std::time::Duration::from_hours(1),
+    );
     let reads = async |length: usize| {
         let change = json!({"event_id": uuid(), "agent": "clerk", "type": "state_change",
             "state_delta": {"a": "x".repeat(length)}});

@@ -10,7 +10,7 @@ use rehearsal_core::{
 };
 use rehearsal_metrics::Custom;
 use rehearsal_models::{Reply as Line, ScriptedModel};
-use rehearsal_server::KeptRun;
+use rehearsal_run::KeptRun;
 use rehearsal_sim::{Case, CaseRun, Mock, Opening, RunOptions};
 use rehearsal_store::RunAbout;
 use serde_json::{Value, json};
@@ -321,6 +321,31 @@ async fn what_was_kept_unheard_is_kept_once() {
     run.case(0).keep(&ledger.events()[2..]).await.unwrap();
     run.end("passed", Value::Null).await.unwrap();
     assert_eq!(kept_ledgers(&stage, &run).await, [ledger.to_jsonl()]);
+}
+
+#[tokio::test]
+async fn a_thousand_events_at_once_are_kept_once_whatever_becomes_of_their_writes() {
+    for fate in [|| Fate::Refused, || Fate::Away, || Fate::DoneUnheard] {
+        for failing in 0..4 {
+            let stage = Stage::open().await;
+            let store = Arc::new(Shaky::new(stage.store().await));
+            let run =
+                KeptRun::begin(store.clone(), stage.clock.clone(), "t", RunAbout::default()).await.unwrap();
+            let mut writes = 0;
+            store.on_write(move |write| {
+                writes += i32::from(!write.events.is_empty());
+                if writes == failing + 1 && !write.events.is_empty() { fate() } else { Fate::Done }
+            });
+            let mut ledger = begun(&stage);
+            (0..1000).for_each(|_| drop(noted(&stage, &mut ledger)));
+            run.case(0).keep(ledger.events()).await.unwrap();
+            let _may_fail = run.flush().await;
+            noted(&stage, &mut ledger);
+            run.case(0).keep(&ledger.events()[2..]).await.unwrap();
+            run.end("passed", Value::Null).await.unwrap();
+            assert_eq!(kept_ledgers(&stage, &run).await, [ledger.to_jsonl()]);
+        }
+    }
 }
 
 #[tokio::test]

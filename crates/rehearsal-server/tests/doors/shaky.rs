@@ -180,6 +180,14 @@ impl Store for Shaky {
         self.inner.abandon_cues(unseen_since, of_runs).await
     }
 
+    async fn lose_cues(&self, cues: &[CueId], unseen_since: i64) -> Result<Vec<Cue>, StoreError> {
+        self.inner.lose_cues(cues, unseen_since).await
+    }
+
+    async fn lose_host(&self, id: &str, unseen_since: i64) -> Result<bool, StoreError> {
+        self.inner.lose_host(id, unseen_since).await
+    }
+
     async fn put_host(&self, host: &Host) -> Result<(), StoreError> {
         self.inner.put_host(host).await
     }

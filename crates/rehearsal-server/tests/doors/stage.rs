@@ -10,7 +10,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use rehearsal_core::{FixedClock, Ids};
-use rehearsal_server::grpc::wire::simulator_service_client::SimulatorServiceClient;
+use rehearsal_server::adksim::wire::simulator_service_client::SimulatorServiceClient;
 use rehearsal_server::{Server, ServerConfig};
 use rehearsal_store::StoreRef;
 use reqwest::{Method, RequestBuilder};

@@ -406,8 +406,9 @@ async fn a_cue_whose_asker_is_gone_no_longer_holds_up_the_others() {
     assert_eq!(stage.get(&format!("/v1/sessions/{session}")).await.is(200)["head"], next.as_str());
     stage.answer(&next, json!({"text": "now"})).await.is(200);
 
-    // It can be answered nevertheless, and who comes back gets the answer.
-    stage.answer(&gone, json!({"text": "in case"})).await.is(200);
+    // It can be answered nevertheless, where somebody says so, and who comes back gets the answer.
+    let answer = json!({"text": "in case"});
+    stage.post(&format!("/v1/cues/{gone}/answer?anyway=true"), answer).await.is(200);
     assert_eq!(stage.get(&response(&session, &gone)).await.is(200)["turn_id"], gone.as_str());
 
     // Who comes back before finds it open.

@@ -10,12 +10,12 @@ use rehearsal_core::{
     CallId, Content, FunctionResponse, ModelRequest, ModelResponse, ModelSetup, Part, PartData, Role,
     ToolDeclaration,
 };
-use rehearsal_server::grpc::wire::session_event::Payload;
-use rehearsal_server::grpc::wire::{
+use rehearsal_server::adksim::wire::session_event::Payload;
+use rehearsal_server::adksim::wire::{
     CreateSessionRequest, ListSessionsRequest, SessionEvent, SubmitDecisionRequest, SubmitRequestRequest,
     SubscribeRequest, SubscribeResponse,
 };
-use rehearsal_server::grpc::{request_to_wire, response_to_wire};
+use rehearsal_server::adksim::{request_to_wire, response_to_wire};
 use serde_json::json;
 use tonic::{Code, Status, Streaming};
 
@@ -249,7 +249,7 @@ async fn decisions_cross_between_the_protocols() {
     let event = next(&mut stream).await.unwrap();
     assert_eq!((json!(event.event_id), &event.turn_id), (taken["event_id"].clone(), &turn));
     let Some(Payload::LlmResponse(payload)) = event.payload else { panic!("{event:?}") };
-    let response = rehearsal_server::grpc::response_from_wire(&payload).unwrap();
+    let response = rehearsal_server::adksim::response_from_wire(&payload).unwrap();
     assert_eq!(
         (response.content.text().as_str(), response.content.role.clone()),
         ("hello", Some(Role::Model))
@@ -443,8 +443,10 @@ async fn a_subscriber_counts_as_waiting_until_it_goes() {
     assert_eq!(status(&turn).await, "open");
     drop(stream);
     until(|| async { (stage.figure("rehearsal_waiting").await == Some(0.0)).then_some(()) }).await;
-    stage.clock.advance(Duration::from_secs(1));
+    // No time has to pass: its broken stream tells.
     abandoned(&turn).await;
+    let unheard = play.decide(&turn, says("anybody?")).await.unwrap_err();
+    assert_eq!(unheard.code(), Code::FailedPrecondition, "{unheard}");
     // Coming back is enough.
     let _back = play.follow().await;
     until(|| async { (status(&turn).await == "open").then_some(()) }).await;

@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use rehearsal_core::{Content, Role};
-use rehearsal_server::grpc::{CannotDerive, events_for_request, events_for_response};
+use rehearsal_server::adksim::{events_for_request, events_for_response};
+use rehearsal_server::desk::CannotDerive;
 use serde_json::json;
 
 use crate::play::{Play, call, calls, decision, failure, message, now, response, results, text};

@@ -7,7 +7,8 @@ use rehearsal_core::{
     ModelRequest, ModelResponse, ModelSetup, Part, Player, Role, SessionStarted, Timestamp, ToolDeclaration,
     ToolOutcome, TurnId,
 };
-use rehearsal_server::grpc::{CannotDerive, events_for_request, events_for_response};
+use rehearsal_server::adksim::{events_for_request, events_for_response};
+use rehearsal_server::desk::CannotDerive;
 use serde_json::{Value, json};
 
 pub(crate) fn now() -> Timestamp {

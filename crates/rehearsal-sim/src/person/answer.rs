@@ -2,7 +2,7 @@
 
 use rehearsal_core::{
     Content, FinishReason, ModelResponse, ModelSetup, Part, PartData, Role, Schema, ToolDeclaration,
-    ToolError, ToolOutcome,
+    ToolError, ToolOutcome, json,
 };
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
@@ -94,10 +94,10 @@ pub fn check_tool_answer(prompt: &Value, answer: &Value) -> Checked<ToolOutcome>
         }
         (None, Some(error)) => {
             let error = self::fields(error, "`error`", &["type", "message"])?;
-            let text = |key: &str| match error.get(key) {
-                Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.clone()),
-                Some(Value::String(_)) => Err(format!("`error.{key}` is empty")),
-                Some(other) => Err(format!("`error.{key}` must be text; this is {}", kind(other))),
+            let text = |key: &str| match error.get(key).map(|value| json::as_text(value).ok_or(value)) {
+                Some(Ok(text)) if !text.trim().is_empty() => Ok(text.to_owned()),
+                Some(Ok(_)) => Err(format!("`error.{key}` is empty")),
+                Some(Err(other)) => Err(format!("`error.{key}` must be text; this is {}", kind(other))),
                 None => Err(format!("`error` needs `{key}`")),
             };
             match (text("type"), text("message")) {
@@ -171,8 +171,8 @@ fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
+        value if json::is_number(value) => "a number",
+        Value::Number(_) | Value::String(_) => "text",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }
@@ -180,10 +180,10 @@ fn kind(value: &Value) -> &'static str {
 
 /// A text in which something is said.
 fn spoken(value: &Value) -> Checked<&str> {
-    match value {
-        Value::String(text) if text.trim().is_empty() => Err(vec!["`text` is empty".to_owned()]),
-        Value::String(text) => Ok(text),
-        other => Err(vec![format!("`text` must be text; this is {}", kind(other))]),
+    match json::as_text(value) {
+        Some(text) if text.trim().is_empty() => Err(vec!["`text` is empty".to_owned()]),
+        Some(text) => Ok(text),
+        None => Err(vec![format!("`text` must be text; this is {}", kind(value))]),
     }
 }
 
@@ -209,7 +209,7 @@ fn check_final_text(setup: &ModelSetup, text: &str) -> Checked<()> {
     if taker.is_none() && setup.output_schema.is_none() {
         return Ok(());
     }
-    let value: Value = rehearsal_core::json::from_str(text.trim()).map_err(|error| {
+    let value: Value = json::from_str(text.trim()).map_err(|error| {
         let way = if taker.is_some() { "; give the value as `final`" } else { "" };
         vec![format!("the agent's answer has an output schema, and this text is not JSON: {error}{way}")]
     })?;
@@ -229,13 +229,9 @@ fn check_final(setup: &ModelSetup, value: &Value) -> Checked<ModelResponse> {
     }
     if let Some(schema) = &setup.output_schema {
         violations(schema, value, "`final` breaks the output schema")?;
-        return Ok(response(vec![Part::text(rehearsal_core::json::text(value))], FinishReason::Stop));
+        return Ok(response(vec![Part::text(json::text(value))], FinishReason::Stop));
     }
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    Ok(response(vec![Part::text(text)], FinishReason::Stop))
+    Ok(response(vec![Part::text(json::said(value))], FinishReason::Stop))
 }
 
 /// A final value as arguments of the tool that takes it: itself, or under the one name that the tool has for it.

@@ -208,6 +208,35 @@ impl Op for AbandonCues {
     }
 }
 
+/// Marks cues as abandoned whose asker's connection has broken.
+#[derive(Debug)]
+pub(crate) struct LoseCues {
+    pub(crate) cues: Vec<CueId>,
+    pub(crate) unseen_since: i64,
+}
+
+impl Op for LoseCues {
+    type Output = Vec<Cue>;
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<Vec<Cue>, StoreError> {
+        let sql = format!(
+            "UPDATE cues AS c SET status = 'abandoned' WHERE c.id = $1 AND c.status = 'open' AND c.seen_at <= $2 \
+             RETURNING {}",
+            COLUMNS.replace("c.", "")
+        );
+        let mut lost = Vec::new();
+        // In one order, so that two that change the same cues never wait for each other.
+        for cue in self.cues.iter().collect::<BTreeSet<&CueId>>() {
+            if let Some(row) = first(db, &sql, &[cue.as_str().into(), self.unseen_since.into()]).await? {
+                let cue = read(row)?;
+                told.push(Change::Session(cue.session.clone()));
+                lost.push(cue);
+            }
+        }
+        Ok(lost)
+    }
+}
+
 fn read(mut row: Row) -> Result<Cue, StoreError> {
     Ok(Cue {
         id: CueId::new(row.text()?),

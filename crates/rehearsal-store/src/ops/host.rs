@@ -26,8 +26,16 @@ impl Op for PutHost {
     async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
         let Host { id, name, agents, seen_at } = &self.0;
         let binds = [id.as_str().into(), name.as_str().into(), json(agents)?.into(), (*seen_at).into()];
+        let known = first(db, "SELECT seen_at FROM hosts WHERE id = $1", &[id.as_str().into()]).await?;
+        let was_alive = match known {
+            Some(mut row) => seen_at.saturating_sub(row.int()?) < Host::ALIVE_MS,
+            None => false,
+        };
         db.run(PUT_HOST, &binds).await?;
         told.push(Change::Work(id.clone()));
+        if !was_alive {
+            tell_sessions(db, id, told).await?;
+        }
         Ok(())
     }
 }
@@ -42,10 +50,51 @@ pub(crate) struct TouchHost {
 impl Op for TouchHost {
     type Output = bool;
 
-    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<bool, StoreError> {
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<bool, StoreError> {
+        let Self { id, now } = self;
+        let alive = now.saturating_sub(Host::ALIVE_MS);
+        let sql = "UPDATE hosts SET seen_at = $1 WHERE id = $2 AND seen_at > $3";
+        if db.run(sql, &[(*now).into(), id.as_str().into(), alive.into()]).await? > 0 {
+            return Ok(true);
+        }
         let sql = "UPDATE hosts SET seen_at = $1 WHERE id = $2";
-        Ok(db.run(sql, &[self.now.into(), self.id.as_str().into()]).await? > 0)
+        let is_known = db.run(sql, &[(*now).into(), id.as_str().into()]).await? > 0;
+        if is_known {
+            tell_sessions(db, id, told).await?;
+        }
+        Ok(is_known)
     }
+}
+
+/// Says that a host is gone: it counts as one that was not seen for so long that it is not there.
+#[derive(Debug)]
+pub(crate) struct LoseHost {
+    pub(crate) id: String,
+    pub(crate) unseen_since: i64,
+}
+
+impl Op for LoseHost {
+    type Output = bool;
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<bool, StoreError> {
+        let Self { id, unseen_since } = self;
+        let gone = unseen_since.saturating_sub(Host::ALIVE_MS);
+        let sql = "UPDATE hosts SET seen_at = $1 WHERE id = $2 AND seen_at <= $3 AND seen_at > $1";
+        if db.run(sql, &[gone.into(), id.as_str().into(), (*unseen_since).into()]).await? == 0 {
+            return Ok(false);
+        }
+        tell_sessions(db, id, told).await?;
+        Ok(true)
+    }
+}
+
+/// Whoever looks at a session that this host plays is told that the host has gone or come.
+async fn tell_sessions<D: Db>(db: &mut D, host: &str, told: &mut Vec<Change>) -> Result<(), StoreError> {
+    let sql = "SELECT id FROM sessions WHERE status <> 'cancelled' AND meta LIKE $1";
+    for mut row in db.rows(sql, &[format!("%{host}%").into()]).await? {
+        told.push(Change::Session(SessionId::new(row.text()?)));
+    }
+    Ok(())
 }
 
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! `rehearse eval`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,13 +9,14 @@ use clap::Args;
 use rehearsal_adk::{Criteria, EvalRun, EvalSet, Note, conversation_agent};
 use rehearsal_agent::AgentRef;
 use rehearsal_core::{CaseResult, Clock as _, RepeatStatistics, Summary, SystemClock};
+use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_models::Providers;
-use rehearsal_scenario::js::{WorkerCommand, Workers};
-use rehearsal_scenario::{AgentFile, Backstage, ModelChoice, NamedModel, Reached, compile_agent};
-use rehearsal_sim::{Cancel, Case, Suite, SuiteEvent, SuiteRun};
+use rehearsal_run::RunJournal;
+use rehearsal_scenario::{AgentFile, Backstage, Commands, ModelChoice, NamedModel, Reached, compile_agent};
+use rehearsal_sim::person::People;
+use rehearsal_sim::{Cancel, Case, StandIn, Suite, SuiteEvent, SuiteRun};
 use serde::Serialize;
 
-use super::journal::RunJournal;
 use super::keeping::{Curtain, Keeping};
 use super::print::{Detail, Printer};
 use super::progress::Progress;
@@ -30,8 +30,9 @@ use crate::{exit, files, models, output};
 /// Run the cases of an ADK `EvalSet` file against an agent.
 ///
 /// The user says what each case's conversation says, message by message, and the criteria of ADK judge what comes of it:
-/// the tool calls, and the words of the final responses. No tool runs for real: with `--golden-tools` the traces answer
-/// the calls, without it a call ends its case.
+/// the tool calls, and the words of the final responses. No tool runs for real: mocks of the agent's file (`setup.mocks`)
+/// answer its calls, and with `--golden-tools` the traces do first. There, a call that nothing answers is an error that
+/// the agent is told, and one call more for the criteria; without it, such a call ends its case.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -44,7 +45,7 @@ pub(crate) struct EvalArgs {
     /// The `EvalSet` file, in any form that `rehearse import` reads
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The YAML file with the agent
+    /// The YAML file with the agent, and mocks of its tools
     #[arg(long, value_name = "FILE")]
     agent: PathBuf,
     /// What the cases have to satisfy, as in ADK's `test_config.json` [default: ADK's own criteria]
@@ -191,8 +192,9 @@ fn try_run(args: &EvalArgs) -> Result<ExitCode, String> {
 /// Names what a file says that is not acted on.
 fn note(path: &Path, notes: &[Note]) {
     for note in notes {
+        let fate = if note.is_dropped { "dropped" } else { "not acted on" };
         let note = output::one_line(&note.to_string());
-        output::message(&format!("warning: `{}`: not acted on: {note}", path.display()));
+        output::message(&format!("warning: `{}`: {fate}: {note}", path.display()));
     }
 }
 
@@ -237,29 +239,34 @@ fn refuse_idle_models(args: &EvalArgs, file: &AgentFile) -> Result<(), String> {
     }
 }
 
+/// An agent and who plays its tools.
+struct Played {
+    agent: AgentRef,
+    tools: Arc<dyn StandIn>,
+    people: Option<Arc<dyn People>>,
+}
+
 /// The agent for each case: the people who may play its model are asked for that case.
 fn agents(
     args: &EvalArgs,
     set: &EvalSet,
     file: &AgentFile,
     curtain: &Curtain,
-) -> Result<BTreeMap<String, AgentRef>, String> {
+) -> Result<BTreeMap<String, Played>, String> {
     let program =
         std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
     let hidden = |word: &str| WorkerCommand { program: program.clone(), args: vec![word.to_owned()] };
     let scripts = Workers::new(hidden(crate::JS_WORKER));
     let variables = Variables::with_file(args.env_file.as_deref())?;
-    let directory =
-        args.agent.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let directory = fs::canonicalize(directory)
-        .map_err(|error| format!("cannot find the folder of `{}`: {error}", args.agent.display()))?;
+    let directory = files::folder(&args.agent)?;
     let providers = Providers::default();
     let mut agents = BTreeMap::new();
     for (index, case) in set.eval_cases.iter().enumerate() {
+        let people = (!args.no_store).then(|| curtain.people(index, &case.eval_id));
         let (models_of, providers, read) = (variables.clone(), providers.clone(), variables.clone());
         let backstage = Backstage {
             models: Arc::new(move |key, choice| models::build(key, choice, &providers, &models_of)),
-            people: (!args.no_store).then(|| curtain.people(index, &case.eval_id)),
+            people: people.clone(),
             scripts: scripts.clone(),
             supervisor: Some(hidden(crate::SUPERVISOR)),
             variables: Arc::new(move |name| read.get(name)),
@@ -267,23 +274,25 @@ fn agents(
             live: false,
             keep: false,
             timeout: None,
+            // The cases of an EvalSet start none.
+            commands: Commands::Refused,
         };
-        let agent = compile_agent(file, backstage);
-        let agent = agent.map_err(|why| format!("{}: {why}", args.agent.display()))?;
-        agents.insert(case.eval_id.clone(), agent);
+        let compiled = compile_agent(file, backstage);
+        let (agent, tools) = compiled.map_err(|why| format!("{}: {why}", args.agent.display()))?;
+        agents.insert(case.eval_id.clone(), Played { agent, tools, people });
     }
     Ok(agents)
 }
 
-fn eval_run(
-    args: &EvalArgs,
-    set: EvalSet,
-    agents: BTreeMap<String, AgentRef>,
-    criteria: Criteria,
-) -> EvalRun {
+fn eval_run(args: &EvalArgs, set: EvalSet, agents: BTreeMap<String, Played>, criteria: Criteria) -> EvalRun {
     let run = EvalRun::new(set, move |eval| {
-        let agent = agents[&eval.eval_id].clone();
-        Case::new(&eval.eval_id, conversation_agent(agent, eval))
+        let Played { agent, tools, people } = &agents[&eval.eval_id];
+        let case = Case::new(&eval.eval_id, conversation_agent(agent.clone(), eval));
+        let case = case.wrap_stand_in(|_| tools.clone());
+        match people {
+            Some(people) => case.people(people.clone()),
+            None => case,
+        }
     });
     let run = run.criteria(criteria);
     if args.golden_tools { run.golden_tools() } else { run }

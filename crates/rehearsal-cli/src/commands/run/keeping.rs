@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use rehearsal_core::{Failure, Phase, SessionId, Summary, SystemClock};
-use rehearsal_server::KeptRun;
+use rehearsal_run::KeptRun;
 use rehearsal_sim::CaseRun;
 use rehearsal_sim::person::{People, PersonCue, PersonPart};
 use rehearsal_store::RunAbout;

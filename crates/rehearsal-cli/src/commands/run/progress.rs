@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rehearsal_core::Verdict;
+use rehearsal_run::Counts;
 use rehearsal_sim::CaseRun;
 
-use super::journal::Counts;
 use crate::output;
 use crate::signals::Signal;
 

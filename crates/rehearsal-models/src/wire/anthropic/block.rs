@@ -233,8 +233,9 @@ impl ToolUseBlock {
             Value::Null => Map::new(),
             other => {
                 return Err(WireError::malformed(format!(
-                    "the arguments of the call of `{}` are not a JSON object: {other}",
-                    self.name
+                    "the arguments of the call of `{}` are not a JSON object: {}",
+                    self.name,
+                    rehearsal_core::json::shown(other)
                 )));
             }
         };
@@ -270,7 +271,7 @@ impl ToolResultBlock {
         let blocks = extra::noted(&response.extra, API).and_then(|said| said.get("content"));
         let content = match blocks {
             Some(blocks) => {
-                serde_json::from_value(blocks.clone()).map(BlockList::Blocks).map_err(|error| {
+                rehearsal_core::json::from_value(blocks.clone()).map(BlockList::Blocks).map_err(|error| {
                     WireError::unsupported(format!(
                         "the blocks of the result of `{}` do not fit: {error}",
                         response.name

@@ -42,6 +42,6 @@ pub(super) fn error_in(body: &Value) -> Option<WireError> {
     let kind = error.get("type").and_then(Value::as_str).unwrap_or_default();
     let status = KINDS.iter().find(|(_, known)| *known == kind).map_or(500, |(status, _)| *status);
     let message = error.get("message").and_then(Value::as_str);
-    let message = message.map_or_else(|| shorten(&body.to_string(), 500), ToOwned::to_owned);
+    let message = message.map_or_else(|| shorten(&rehearsal_core::json::text(body), 500), ToOwned::to_owned);
     Some(WireError::Reported { status, message, retry_after_ms: None })
 }

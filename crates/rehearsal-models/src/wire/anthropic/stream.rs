@@ -170,7 +170,7 @@ impl Assembler {
         if let Some(error) = error_in(&body) {
             return Err(error);
         }
-        let event: Event = serde_json::from_value(body).map_err(|error| {
+        let event: Event = rehearsal_core::json::from_value(body).map_err(|error| {
             WireError::malformed(format!("an event of the stream is not as it should be: {error}"))
         })?;
         self.take(event)

@@ -40,7 +40,7 @@ pub(super) fn error_in(body: &Value) -> Option<WireError> {
     let details = error.get("details").and_then(Value::as_array);
     Some(WireError::Reported {
         status: code.unwrap_or(500),
-        message: message.map_or_else(|| shorten(&error.to_string(), 500), ToOwned::to_owned),
+        message: message.map_or_else(|| shorten(&rehearsal_core::json::text(error), 500), ToOwned::to_owned),
         retry_after_ms: details.and_then(|details| details.iter().find_map(retry_delay)),
     })
 }

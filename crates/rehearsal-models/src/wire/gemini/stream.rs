@@ -29,7 +29,7 @@ impl Assembler {
         if let Some(error) = error_in(&body) {
             return Err(error);
         }
-        let chunk: Response = serde_json::from_value(body).map_err(|error| {
+        let chunk: Response = rehearsal_core::json::from_value(body).map_err(|error| {
             WireError::malformed(format!("a piece of the stream is not as it should be: {error}"))
         })?;
         Ok(self.take(chunk))

@@ -50,7 +50,7 @@ fn error_in(body: &Value) -> Option<WireError> {
         code => code.as_u64(),
     });
     let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
-    let message = message_of(error).unwrap_or_else(|| shorten(&error.to_string(), 500));
+    let message = message_of(error).unwrap_or_else(|| shorten(&rehearsal_core::json::text(error), 500));
     Some(WireError::Reported { status: status.unwrap_or(500), message, retry_after_ms: None })
 }
 

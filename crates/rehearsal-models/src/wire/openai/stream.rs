@@ -155,7 +155,7 @@ impl Assembler {
         if let Some(error) = error_in_answer(&body) {
             return Err(error);
         }
-        let chunk: Chunk = serde_json::from_value(body).map_err(|error| {
+        let chunk: Chunk = rehearsal_core::json::from_value(body).map_err(|error| {
             WireError::malformed(format!("a piece of the stream is not as it should be: {error}"))
         })?;
         self.take(chunk)

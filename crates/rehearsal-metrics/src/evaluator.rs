@@ -1,0 +1,380 @@
+//! Evaluators: what a scenario file can ask of a session, a step or a turn.
+//!
+//! One evaluator is one file in this folder: its parameters as a table of keys with a sentence each, what it looks at, how
+//! it assesses, how it concludes from a judge's answers, its label, and its part of the page of reference. The list in
+//! [`evaluators!`](self) is the only one. From it come [`Check`], the reader of scenario files, the JSON Schema for
+//! editors, docs/reference/evaluators.md and what Rust cases are judged by.
+
+mod bounds;
+mod calls;
+mod files;
+mod final_answer;
+mod page;
+mod pattern;
+mod place;
+mod shown;
+mod usage;
+
+use std::sync::Arc;
+
+use rehearsal_core::keys::{self, Given, JsonSource, Key};
+use rehearsal_core::{Ledger, MetricResult};
+use serde_json::{Map, Value, json};
+
+use crate::judge::record::Record;
+use crate::view::{Scope, View};
+use crate::{Assessment, Metric, Prices};
+
+pub use calls::CallStatus;
+pub use final_answer::AnswerPath;
+pub use page::evaluators_page;
+pub use pattern::{ArgumentPattern, ValueQuery};
+pub use place::{LooksAt, Place};
+
+/// What every evaluator is.
+pub trait Evaluator: Sized {
+    /// The word that stands under `type`.
+    const TYPE: &'static str;
+    /// What it asks, in a sentence.
+    const ABOUT: &'static str;
+    /// What it looks at.
+    const LOOKS_AT: LooksAt;
+    /// Its parameters.
+    const KEYS: &'static [Key];
+    /// What else the page of reference says of it, with an example.
+    const PAGE: &'static str;
+
+    /// Makes one of its parameters.
+    fn read(given: &mut Given<'_>) -> Self;
+
+    /// What the JSON Schema says of its keys together.
+    fn rules() -> Value {
+        json!({})
+    }
+
+    /// What is asked, in a few words; its type stands before them.
+    fn detail(&self) -> String;
+
+    /// Looks at what happened: gives a result, or the questions a judge has to answer first.
+    fn assess(&self, view: &View<'_>) -> Assessment;
+
+    /// Concludes from the judge's answers, in the order of the questions.
+    ///
+    /// # Errors
+    /// They do not have the form that was asked for.
+    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {
+        let _ = (view, answers);
+        Err(format!("`{}` was given a judge's answers but asked nothing", Self::TYPE))
+    }
+
+    /// Whether a judge has to be asked.
+    fn needs_judge(&self) -> bool {
+        false
+    }
+
+    /// The judge it names, by its key in `models`.
+    fn judge_key(&self) -> Option<&str> {
+        None
+    }
+
+    /// The command that has to be run when the step ends.
+    fn command(&self) -> Option<&str> {
+        None
+    }
+
+    /// The tools of which it looks at calls, by name; nothing where it looks at no calls, and none where at all of them.
+    fn tools(&self) -> Option<Vec<&str>> {
+        None
+    }
+}
+
+/// Makes everything that comes from the list of evaluators.
+macro_rules! evaluators {
+    ($($module:ident::$kind:ident,)*) => {
+        $(mod $module;)*
+        $(pub use $module::$kind;)*
+
+        /// Something that can be asked: one of the evaluators, with its parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum Check {
+            $(
+                #[doc = concat!("See [`", stringify!($kind), "`].")]
+                $kind($kind),
+            )*
+        }
+
+        $(
+            impl From<$kind> for Check {
+                fn from(evaluator: $kind) -> Self {
+                    Self::$kind(evaluator)
+                }
+            }
+        )*
+
+        /// Every evaluator, in the order of the list.
+        pub const KINDS: &[Kind] = &[$(Kind::of::<$kind>(|given| Check::$kind($kind::read(given)))),*];
+
+        impl Check {
+            /// Which kind of evaluator it is.
+            pub fn kind(&self) -> &'static Kind {
+                let name = match self { $(Self::$kind(_) => $kind::TYPE),* };
+                KINDS.iter().find(|kind| kind.name == name).expect("the list holds every evaluator")
+            }
+
+            fn detail(&self) -> String {
+                match self { $(Self::$kind(evaluator) => evaluator.detail()),* }
+            }
+
+            /// Looks at what happened: gives a result, or the questions a judge has to answer first.
+            pub fn assess(&self, view: &View<'_>) -> Assessment {
+                match self { $(Self::$kind(evaluator) => evaluator.assess(view)),* }
+            }
+
+            /// Concludes from the judge's answers, in the order of the questions.
+            ///
+            /// # Errors
+            /// They do not have the form that was asked for.
+            pub fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {
+                match self { $(Self::$kind(evaluator) => evaluator.conclude(view, answers)),* }
+            }
+
+            /// Whether a judge has to be asked.
+            pub fn needs_judge(&self) -> bool {
+                match self { $(Self::$kind(evaluator) => evaluator.needs_judge()),* }
+            }
+
+            /// The judge it names, by its key in `models`.
+            pub fn judge_key(&self) -> Option<&str> {
+                match self { $(Self::$kind(evaluator) => evaluator.judge_key()),* }
+            }
+
+            /// The command that has to be run when the step ends.
+            pub fn command(&self) -> Option<&str> {
+                match self { $(Self::$kind(evaluator) => evaluator.command()),* }
+            }
+
+            /// The tools of which it looks at calls, by name; nothing where it looks at no calls, and none where at all
+            /// of them.
+            pub fn tools(&self) -> Option<Vec<&str>> {
+                match self { $(Self::$kind(evaluator) => evaluator.tools()),* }
+            }
+        }
+    };
+}
+
+evaluators! {
+    string_contains::StringContains,
+    regex_match::RegexMatch,
+    json_path::JsonPath,
+    answer_schema::AnswerSchema,
+    llm_judge::LlmJudge,
+    trajectory_contains_action::TrajectoryContainsAction,
+    tool_called::ToolCalled,
+    tool_not_called::ToolNotCalled,
+    step_count::StepCount,
+    execution_time::ExecutionTime,
+    token_count::TokenCount,
+    cost::Cost,
+    state::State,
+    file_exists::FileExists,
+    file_contains::FileContains,
+    command_exit_code_is::CommandExitCodeIs,
+    conversation_length::ConversationLength,
+    conversation_flow::ConversationFlow,
+    user_satisfaction::UserSatisfaction,
+    context_retention::ContextRetention,
+}
+
+pub use conversation_flow::FlowPattern;
+pub use json_path::JsonPathCheck;
+pub use llm_judge::Expectation;
+pub use user_satisfaction::SatisfactionMethod;
+
+/// A kind of evaluator: all that is known of it without its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// The word that stands under `type`.
+    pub name: &'static str,
+    /// What it asks, in a sentence.
+    pub about: &'static str,
+    /// What it looks at.
+    pub looks_at: LooksAt,
+    /// Its parameters.
+    pub keys: &'static [Key],
+    page: &'static str,
+    rules: fn() -> Value,
+    read: fn(&mut Given<'_>) -> Check,
+}
+
+impl Kind {
+    const fn of<E: Evaluator>(read: fn(&mut Given<'_>) -> Check) -> Self {
+        Self {
+            name: E::TYPE,
+            about: E::ABOUT,
+            looks_at: E::LOOKS_AT,
+            keys: E::KEYS,
+            page: E::PAGE,
+            rules: E::rules,
+            read,
+        }
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// Makes one of its parameters.
+    pub fn read(&self, given: &mut Given<'_>) -> Check {
+        (self.read)(given)
+    }
+
+    /// The JSON Schema of an evaluation of this kind, `type` and `description` included.
+    pub fn schema(&self) -> Value {
+        let mut schema = keys::schema(self.keys);
+        let own = schema["properties"].take();
+        let mut properties = json!({
+            "type": {"const": self.name, "description": self.about},
+            "description": {"type": "string", "description": "Why it is asked, in your own words."},
+        });
+        extend(&mut properties, own, |name| name != "description");
+        schema["description"] = self.about.into();
+        schema["properties"] = properties;
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        schema["required"] = [json!("type")].into_iter().chain(required).collect();
+        extend(&mut schema, (self.rules)(), |_| true);
+        schema
+    }
+}
+
+fn extend(schema: &mut Value, more: Value, wanted: impl Fn(&str) -> bool) {
+    if let (Value::Object(fields), Value::Object(more)) = (schema, more) {
+        fields.extend(more.into_iter().filter(|(name, _)| wanted(name)));
+    }
+}
+
+impl Check {
+    /// Reads an evaluation from JSON: an object with its `type` and its parameters.
+    ///
+    /// ```
+    /// use rehearsal_metrics::evaluator::Check;
+    /// use serde_json::json;
+    ///
+    /// let check = Check::from_json(json!({"type": "string_contains", "value": "refund"})).unwrap();
+    /// assert_eq!(check.label(), "string_contains \"refund\"");
+    /// assert!(Check::from_json(json!({"type": "string_contains"})).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn from_json(value: Value) -> Result<Self, Vec<String>> {
+        let Value::Object(mut fields) = value else {
+            return Err(vec!["an evaluation is an object".to_owned()]);
+        };
+        let name = fields.shift_remove("type");
+        let kind = name.as_ref().and_then(Value::as_str).and_then(Kind::named);
+        let Some(kind) = kind else {
+            let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+            return Err(vec![format!("`type` must be one of: {}", names.join(", "))]);
+        };
+        JsonSource::read(kind.keys, fields, |given| kind.read(given))
+    }
+
+    /// What is asked, in a few words.
+    pub fn label(&self) -> String {
+        let (name, detail) = (self.kind().name, self.detail());
+        if detail.is_empty() { name.to_owned() } else { format!("{name} {detail}") }
+    }
+
+    /// As a metric that goes by `name` and looks at `scope`.
+    pub fn scoped(self, name: impl Into<String>, scope: Scope) -> ScopedCheck {
+        ScopedCheck { name: name.into(), scope, check: self, prices: Arc::default() }
+    }
+}
+
+/// A check of a session, a step or a turn, as a metric.
+///
+/// What it looks for and what it found is said by the first piece of evidence. A step that did not come to its end,
+/// a snapshot that left files out, a model without a price: what it cannot decide is unscored and says why.
+///
+/// ```
+/// use rehearsal_metrics::evaluator::{Check, ToolCalled};
+/// use rehearsal_metrics::{Assessment, Metric, Scope};
+/// use serde_json::json;
+/// # use rehearsal_testkit::ledger;
+///
+/// let check = Check::from_json(json!({"type": "tool_called", "tool": "refund", "count": 1})).unwrap();
+/// let metric = check.scoped("refunds once", Scope::Session);
+/// let ledger = ledger(r#"user: hi / call refund {"order": 7} / result refund {} / agent: Done. / end"#);
+/// let Assessment::Done(result) = metric.evaluate(&ledger) else { unreachable!() };
+/// assert!(result.passed());
+/// ```
+#[derive(Clone, Debug)]
+pub struct ScopedCheck {
+    name: String,
+    scope: Scope,
+    check: Check,
+    prices: Arc<Prices>,
+}
+
+impl ScopedCheck {
+    /// With what models cost.
+    #[must_use]
+    pub fn prices(self, prices: Arc<Prices>) -> Self {
+        Self { prices, ..self }
+    }
+
+    /// What it asks.
+    pub fn check(&self) -> &Check {
+        &self.check
+    }
+
+    /// What it asks of.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn view<'a>(&'a self, ledger: &'a Ledger) -> Result<View<'a>, MetricResult> {
+        if let Some(result) = crate::metric::nothing_to_read(ledger) {
+            return Err(result);
+        }
+        let view = View::find(ledger, self.scope).map_err(MetricResult::unscored)?;
+        self.check.allowed_in(Place::of(&view)).map_err(MetricResult::unscored)?;
+        Ok(view.with_prices(&self.prices))
+    }
+}
+
+impl Metric for ScopedCheck {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn evaluate(&self, ledger: &Ledger) -> Assessment {
+        let view = match self.view(ledger) {
+            Ok(view) => view,
+            Err(result) => return Assessment::Done(result),
+        };
+        if self.check.needs_judge() && Record::of(&view).is_empty() {
+            let why = format!("nothing happened in {} that could be judged", view.name());
+            return Assessment::Done(MetricResult::unscored(why));
+        }
+        self.check.assess(&view)
+    }
+
+    fn conclude(&self, ledger: &Ledger, answers: &[Value]) -> MetricResult {
+        if !self.check.needs_judge() {
+            let why = format!("evaluation `{}` was given a judge's answers but asked nothing", self.name);
+            return MetricResult::error(why);
+        }
+        match self.view(ledger) {
+            Ok(view) => self.check.conclude(&view, answers).unwrap_or_else(MetricResult::error),
+            Err(result) => result,
+        }
+    }
+}
+
+/// The values of a map as JSON text, for what is shown of them.
+pub(crate) fn object_text(fields: &Map<String, Value>) -> String {
+    rehearsal_core::json::text(&Value::Object(fields.clone()))
+}

@@ -1,0 +1,74 @@
+//! Where an evaluator can be asked.
+
+use rehearsal_core::StepKind;
+
+use super::Check;
+use crate::view::View;
+
+/// What an evaluator looks at, as far as that decides where it can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LooksAt {
+    /// The reply, the time or the state, which every step has.
+    Reply,
+    /// What the agent did.
+    Agent,
+    /// Files and commands.
+    Environment,
+    /// The turns of a conversation.
+    Conversation,
+}
+
+/// Where an evaluation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the `evaluations` of a step of this kind.
+    Step(StepKind),
+    /// In the `turn_evaluations` of a conversation.
+    Turn,
+    /// In the `final_evaluations` of a conversation.
+    Final,
+    /// Among the metrics of a whole session.
+    Session,
+}
+
+impl Place {
+    pub(super) fn of(view: &View<'_>) -> Self {
+        match (view.turn(), view.kind()) {
+            (Some(_), _) => Self::Turn,
+            (None, Some(kind)) => Self::Step(kind),
+            (None, None) => Self::Session,
+        }
+    }
+}
+
+impl Check {
+    /// Whether it can be asked there.
+    ///
+    /// # Errors
+    /// There is nothing there that it could look at; the text says where to ask instead.
+    pub fn allowed_in(&self, place: Place) -> Result<(), String> {
+        let kind = self.kind();
+        let name = kind.name;
+        match (kind.looks_at, place) {
+            (LooksAt::Environment, Place::Turn) => {
+                Err(format!("`{name}` cannot be asked of a turn: a turn has no files; ask in `evaluations`"))
+            }
+            (LooksAt::Environment, Place::Session) => {
+                Err(format!("`{name}` cannot be asked of a session: only the steps of a scenario have files"))
+            }
+            (LooksAt::Conversation, Place::Turn) => Err(format!(
+                "`{name}` cannot be asked of a turn: it looks at all of them; ask in `final_evaluations`"
+            )),
+            (LooksAt::Conversation, Place::Step(StepKind::Input | StepKind::Code)) => {
+                Err(format!("`{name}` cannot be asked of this step: it has no `conversation`"))
+            }
+            (LooksAt::Agent, Place::Step(StepKind::Code)) => {
+                Err(format!("`{name}` cannot be asked of a code step: no agent takes part in it"))
+            }
+            (LooksAt::Reply, _)
+            | (LooksAt::Agent, Place::Step(_) | Place::Turn | Place::Final | Place::Session)
+            | (LooksAt::Environment, Place::Step(_) | Place::Final)
+            | (LooksAt::Conversation, Place::Step(_) | Place::Final | Place::Session) => Ok(()),
+        }
+    }
+}

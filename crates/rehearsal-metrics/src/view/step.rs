@@ -1,0 +1,140 @@
+//! Steps and turns, as a ledger shows them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rehearsal_core::{
+    Event, EventBody, Ledger, Line, LineKind, StepEnded, StepKind, StepStarted, Timestamp, Yield,
+};
+use serde::Deserialize as _;
+
+/// The name of the note that opens a step.
+pub const STEP_STARTED: &str = "step_started";
+/// The name of the note that closes a step.
+pub const STEP_ENDED: &str = "step_ended";
+/// The name of the note with the commands that the evaluations of a step asked for.
+pub const STEP_COMMANDS: &str = "step_commands";
+
+/// A step as a ledger shows it.
+#[derive(Clone, Debug)]
+pub struct StepView<'a> {
+    /// How it began.
+    pub started: StepStarted,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How it ended, if it came to its end.
+    pub ended: Option<StepEnded>,
+    /// When it ended; the time of its last event where it did not come to its end.
+    pub ended_at: Timestamp,
+    /// Its events, the two notes left out.
+    pub events: &'a [Arc<Event>],
+}
+
+/// How a step began and ended, with the places of the two notes.
+type Found = (StepStarted, usize, Option<(StepEnded, usize)>);
+
+/// One exchange with the agent.
+#[derive(Clone, Debug)]
+pub struct TurnView<'a> {
+    /// Its number in the step, from 1.
+    pub number: usize,
+    /// What the user said, with the number of its event.
+    pub user: Option<(u64, String)>,
+    /// The last thing the agent said, with the number of its event.
+    pub agent: Option<(u64, String)>,
+    /// Its events, the user's message first, up to where the agent waits again. What is written after that belongs to no
+    /// turn, so that a turn is the same while it is the last one and ever after.
+    pub events: &'a [Arc<Event>],
+}
+
+impl<'a> StepView<'a> {
+    /// The steps of a session, in order.
+    pub fn all(ledger: &'a Ledger) -> Vec<Self> {
+        let events = ledger.events();
+        let mut steps: Vec<Found> = Vec::new();
+        for (at, event) in events.iter().enumerate() {
+            let EventBody::Note { name, data } = &event.body else { continue };
+            match &**name {
+                STEP_STARTED => {
+                    if let Ok(started) = StepStarted::deserialize(data) {
+                        steps.push((started, at, None));
+                    }
+                }
+                STEP_ENDED => {
+                    if let (Ok(ended), Some(step)) = (StepEnded::deserialize(data), steps.last_mut()) {
+                        step.2 = Some((ended, at));
+                    }
+                }
+                STEP_COMMANDS => {
+                    if let (Ok(commands), Some((_, _, Some((ended, _))))) =
+                        (Vec::deserialize(data), steps.last_mut())
+                    {
+                        ended.commands = commands;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let view = |(started, at, ended): Found| {
+            let to = ended.as_ref().map_or(events.len(), |(_, at)| *at);
+            let last = if ended.is_some() { to } else { to - 1 };
+            StepView {
+                started,
+                started_at: events[at].at,
+                ended: ended.map(|(ended, _)| ended),
+                ended_at: events[last].at,
+                events: &events[at + 1..to],
+            }
+        };
+        steps.into_iter().map(view).collect()
+    }
+
+    /// The step with this number, from 1.
+    pub fn nth(ledger: &'a Ledger, step: usize) -> Option<Self> {
+        Self::all(ledger).into_iter().find(|view| view.started.step == step)
+    }
+
+    /// What the agent replied, or what the code wrote; see [`View::reply`](super::View::reply).
+    pub fn reply(&self) -> Option<String> {
+        if self.started.kind == StepKind::Code {
+            return self.ended.as_ref().map(|ended| ended.stdout.trim().to_owned());
+        }
+        let events = self.turns().last().map_or(self.events, |turn| turn.events);
+        super::reply_in(events).map(|(_, text)| text)
+    }
+
+    /// Its exchanges with the agent, in order.
+    pub fn turns(&self) -> Vec<TurnView<'a>> {
+        turns(self.events)
+    }
+}
+
+/// The exchanges with the agent among these events, in order.
+pub(super) fn turns(all: &[Arc<Event>]) -> Vec<TurnView<'_>> {
+    let is_user = |event: &Arc<Event>| matches!(event.body, EventBody::UserMessage { .. });
+    let starts: Vec<usize> =
+        all.iter().enumerate().filter(|(_, event)| is_user(event)).map(|(at, _)| at).collect();
+    let ends = starts.iter().skip(1).copied().chain([all.len()]);
+    let waits = |event: &Arc<Event>| matches!(event.body, EventBody::Yield(Yield::Loop { .. }));
+    let turn = |(number, range): (usize, Range<usize>)| {
+        let events = &all[range];
+        let events = &events[..events.iter().position(waits).map_or(events.len(), |at| at + 1)];
+        TurnView { number, user: said_by_user(events), agent: super::spoken(events), events }
+    };
+    starts
+        .iter()
+        .copied()
+        .zip(ends)
+        .map(|(from, to)| from..to)
+        .zip(1..)
+        .map(|(range, number)| turn((number, range)))
+        .collect()
+}
+
+fn said_by_user(events: &[Arc<Event>]) -> Option<(u64, String)> {
+    let event = events.first()?;
+    match Line::of(event)?.kind {
+        LineKind::User(text) => Some((event.seq, text)),
+        _ => None,
+    }
+}

@@ -1,0 +1,62 @@
+//! Which programs a run of a file would start.
+
+use super::line_span;
+use crate::{Action, AgentFile, AgentUnderTest, Check, Implementation, Problem, Reached, Scenario};
+
+const HELP: &str = "read what it runs; if you want that, leave out: --no-commands";
+
+fn refused(place: std::ops::Range<usize>, what: &str) -> Problem {
+    Problem::error("runs-commands", place, format!("{what}, and `--no-commands` says that none is run"))
+        .help(HELP)
+}
+
+impl Scenario {
+    /// The places of the file that would start a program if it were run; `live` lets all tools run for real.
+    pub fn commands(&self, text: &str, live: bool) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if !self.setup.seed.is_empty() {
+            problems.push(refused(self.setup.seed_span.clone(), "`seed` runs commands"));
+        }
+        for step in &self.run {
+            if matches!(step.action, Action::Code { .. }) {
+                problems.push(refused(line_span(text, step.line), "this step runs code"));
+            }
+        }
+        for evaluation in self.evaluations() {
+            if matches!(evaluation.check, Check::CommandExitCodeIs { .. }) {
+                problems.push(refused(line_span(text, evaluation.line), "this evaluation runs a command"));
+            }
+        }
+        let Some(agent) = &self.agent else { return problems };
+        // An agent of another file has no place in this one.
+        let is_own = agent.span.start > 0;
+        let place = |own: &std::ops::Range<usize>| if is_own { own.clone() } else { line_span(text, 1) };
+        problems.extend(starts(agent).map(|what| refused(place(&agent.span), what)));
+        let runs = |name: &String| live || self.setup.passthrough.contains(name);
+        for tool in agent.tools.iter().filter(|tool| runs(&tool.name)) {
+            if matches!(tool.implementation, Some(Implementation::Command(_))) {
+                let what = format!("the tool `{}` runs a command", tool.name);
+                problems.push(refused(place(&tool.span), &what));
+            }
+        }
+        problems
+    }
+}
+
+impl AgentFile {
+    /// The same for an agent of a file of its own, but for its tools, which run when a scenario says so.
+    pub fn commands(&self) -> Vec<Problem> {
+        starts(&self.agent).map(|what| refused(self.agent.span.clone(), what)).into_iter().collect()
+    }
+}
+
+/// What an agent starts, in words.
+fn starts(agent: &AgentUnderTest) -> Option<&'static str> {
+    let server = match &agent.reached {
+        Reached::Command(_) => return Some("the agent is a command"),
+        Reached::Http(endpoint) => &endpoint.server,
+        Reached::Chat { server, .. } => server,
+        Reached::Inline(_) => return None,
+    };
+    server.as_ref().map(|_| "`start` runs a command")
+}
