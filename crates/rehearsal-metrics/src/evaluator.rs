@@ -173,6 +173,7 @@ evaluators! {
     tool_called::ToolCalled,
     tool_not_called::ToolNotCalled,
     step_count::StepCount,
+    tool_order::ToolOrder,
     execution_time::ExecutionTime,
     token_count::TokenCount,
     cost::Cost,

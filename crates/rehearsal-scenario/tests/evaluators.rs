@@ -420,6 +420,78 @@ const SHOP: &str = r#"user: hi / call lookup {"order": "A-1"} / result lookup 1
     call send_email {"to": "ann"} / agent: done"#;
 
 #[test]
+fn tool_order() {
+    let rule = |yaml: &str| of_step(&format!("type: tool_order, {yaml}"));
+    let late =
+        input("user: hi / call refund {} / result refund 1 / call verify {} / result verify 1 / agent: a");
+    let failed =
+        input("user: hi / call verify {} / fail verify no / call refund {} / result refund 1 / agent: a");
+    let kept =
+        input("user: hi / call verify {} / result verify 1 / call refund {} / fail refund no / agent: a");
+    let none = input("user: hi / agent: a");
+    results(
+        &rule("never: [refund], before: verify"),
+        &[late, failed, kept, none, unended()],
+        &expect![[r#"
+            failed
+            refund was called before any call of verify succeeded [4]
+
+            failed
+            refund was called before any call of verify succeeded [6]
+
+            passed, value 1
+            the rule is kept: never refund before verify; called once [6]
+
+            passed, value 0
+            the rule is kept: never refund before verify; called 0 times
+
+            unscored
+            step 1 did not come to its end"#]],
+    );
+    let apart = talk(
+        "user: hi / call confirm {} / result confirm 1 / agent: a / user: b / agent: c / user: d / call book {} / result book 1 / agent: e",
+    );
+    results(
+        &rule("each: [book], of: confirm, within_turns: 2"),
+        &[apart],
+        &expect![[r#"
+        passed, value 1
+        the rule is kept: each book within 2 turns of confirm; called once [10]"#]],
+    );
+    let apart = talk(
+        "user: hi / call confirm {} / result confirm 1 / agent: a / user: b / agent: c / user: d / call book {} / result book 1 / agent: e",
+    );
+    results(
+        &rule("each: [book], of: confirm, within_turns: 1"),
+        &[apart],
+        &expect![[r#"
+        failed
+        book was called 2 turns after confirm succeeded, at most 1 allowed [10, 5]"#]],
+    );
+    let earlier = ledger(
+        "user: hi / call verify {} / result verify 1 / agent: a / note step_started {\"step\": 1, \"kind\": \"input\"} / user: b / call refund {} / result refund 1 / agent: c / note step_ended {\"step\": 1, \"exit_code\": 0, \"stdout\": \"\", \"stderr\": \"\"}",
+    );
+    results(
+        &rule("never: [refund], before: verify"),
+        &[earlier],
+        &expect![[r#"
+        passed, value 1
+        the rule is kept: never refund before verify; called once [8]"#]],
+    );
+    let stopped = "user: go / call send {} / result send 1 / agent: a / user: please STOP / call send {} / fail send no / agent: b";
+    results(
+        &rule("never: [send, wipe], after_user_says: stop"),
+        &[talk(stopped), talk("user: go / call send {} / result send 1 / agent: a")],
+        &expect![[r#"
+            failed
+            send was called after the user said "stop" [8, 7]
+
+            passed, value 1
+            the rule is kept: never send, wipe after the user says "stop"; called once [4]"#]],
+    );
+}
+
+#[test]
 fn trajectory_contains_action() {
     let action = |name: &str| of_step(&format!("type: trajectory_contains_action, action: {name}"));
     let shop = [input(SHOP)];
