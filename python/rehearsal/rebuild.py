@@ -13,10 +13,11 @@ from rehearsal.link import Call
 from rehearsal.request import read_content
 
 _PAGE = 1000
-_NEEDED = ("user_message", "model_response", "tool_call", "tool_result", "agent_ended", "note")
 _TOLD = (
     "user_message", "model_response", "tool_call", "tool_result", "repeated_result", "late_result", "agent_ended"
 )  # fmt: skip
+# A server of an earlier version has the later results as notes.
+_NEEDED = (*_TOLD, "note")
 # Calls that ADK makes itself, to ask the user for a confirmation, an input or a credential.
 _ADKS_OWN = "adk_request_"
 
@@ -112,7 +113,8 @@ class Rebuilt:
 
     def _repeated_result(self, event: Json, body: Json) -> None:
         """The result of a tool that was confirmed and ran again."""
-        self._result(event, body, body.get("output"), body.get("error"))
+        outcome: Json = body.get("outcome") or body
+        self._result(event, body, outcome.get("output"), outcome.get("error"))
 
     def _late_result(self, event: Json, body: Json) -> None:
         """ADK has the second result of a call that was confirmed, and none of one that was cancelled.
@@ -120,7 +122,8 @@ class Rebuilt:
         Only a server that knows no repeated results has the former as a late one.
         """
         if str(body["call"]) in self._confirmed:
-            self._result(event, body, body.get("output"), body.get("error"))
+            outcome: Json = body.get("outcome") or body
+            self._result(event, body, outcome.get("output"), outcome.get("error"))
 
     def _result(self, event: Json, body: Json, output: Any, error: Json | None) -> None:
         if error is not None and output is None:

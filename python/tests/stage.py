@@ -160,8 +160,7 @@ def bodies(events: list[Json], kind: str) -> list[Json]:
 
 def failures(events: list[Json]) -> list[Json]:
     """Why runs ended without a final response."""
-    notes = [body for body in bodies(events, "note") if body["name"] == "run_failed"]
-    return [note["data"]["error"] for note in notes]
+    return [body["error"] for body in bodies(events, "run_failed")]
 
 
 def kinds(entries: list[Json]) -> list[str]:

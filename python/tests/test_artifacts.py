@@ -52,7 +52,7 @@ def painter(**more: Any) -> Agent:
 async def artifacts(person: Person) -> list[Json]:
     """Gives what the ledger says of artifacts."""
     bodies = [event["body"] for event in await person.events()]
-    return [body["data"] for body in bodies if body.get("name") == "artifact_saved"]
+    return [body for body in bodies if body["type"] == "artifact_saved"]
 
 
 def test_artifacts_of_tools_are_on_the_ledger_with_what_is_small(server: Any, person: Person) -> None:

@@ -16,7 +16,7 @@ from tests.stage import NEVER_CALLED, Json, Person, Server, bodies, call, eventu
 
 
 def late_results(events: list[Json]) -> list[Json]:
-    return [body["data"] for body in bodies(events, "note") if body["name"] == "late_result"]
+    return bodies(events, "late_result")
 
 
 def test_a_late_result_after_a_cancelled_session(
@@ -47,7 +47,9 @@ def test_a_late_result_after_a_cancelled_session(
             async def late() -> list[Json]:
                 return late_results(await person.events(session))
 
-            assert [each["output"] for each in await eventually(late, "late result")] == [{"result": "after all"}]
+            assert [each["outcome"]["output"] for each in await eventually(late, "late result")] == [
+                {"result": "after all"}
+            ]
 
     try:
         asyncio.run(main())
@@ -72,6 +74,6 @@ def test_of_what_comes_after_the_end_only_late_results_are_told(server: Server, 
             await link.outbox.settle()
             assert link.outbox.ended
         late = late_results(await person.events(session))
-        assert [(each["call"], each["output"]) for each in late] == [(n, {"result": "late"}) for n in "ab"]
+        assert [(each["call"], each["outcome"]["output"]) for each in late] == [(n, {"result": "late"}) for n in "ab"]
 
     asyncio.run(main())

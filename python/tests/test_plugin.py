@@ -346,8 +346,8 @@ def test_the_agents_own_callbacks_have_their_say(server: Server, person: Person)
         # What the agent's own callback gave counts as the result; that there was an exception is kept beside it.
         outputs = [entry["result"] for entry in await person.history() if entry["type"] == "tool_output"]
         assert {"instead": "cannot reach http://x.test"} in outputs
-        notes = [body for body in bodies(await person.events(), "note") if body["name"] == "tool_exception"]
-        assert [note["data"]["error"]["type"] for note in notes] == ["ConnectionError"]
+        raised = bodies(await person.events(), "tool_exception")
+        assert [body["error"]["type"] for body in raised] == ["ConnectionError"]
 
     asyncio.run(main())
 
@@ -597,9 +597,8 @@ def test_a_tool_that_wants_confirmation(plugin: RehearsalPlugin, person: Person)
         # What the user said is the result of the question, and what the tool gave then is no late result.
         answers = [body["outcome"] for body in bodies(ledger, "tool_result") if body["tool"] != "add"]
         assert answers == [{"output": {"confirmed": True}}]
-        notes = {body["name"]: body["data"] for body in bodies(ledger, "note")}
-        assert notes["repeated_result"]["output"] == {"result": 2}
-        assert "late_result" not in notes
+        assert [body["outcome"] for body in bodies(ledger, "repeated_result")] == [{"output": {"result": 2}}]
+        assert bodies(ledger, "late_result") == []
 
     asyncio.run(main())
 

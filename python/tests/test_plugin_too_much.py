@@ -103,7 +103,7 @@ def test_every_kind_of_fact(server: Server, person: Person) -> None:
         state = state_of(ledger)["session"]
         assert (state["name"], state["last"], len(state["large"]) < 5000) == ("Ada", True, True)
         assert bodies(ledger, "agent_ended")[0]["output"].endswith("[… 34000000 bytes in all]")
-        failed = next(body for body in bodies(ledger, "note") if body["name"] == "run_failed")
-        assert failed["data"]["error"]["message"].endswith("[… 34000000 bytes in all]")
+        failed = bodies(ledger, "run_failed")[0]
+        assert failed["error"]["message"].endswith("[… 34000000 bytes in all]")
 
     asyncio.run(main())

@@ -221,8 +221,7 @@ def test_a_synchronous_tool_of_a_program_is_cancelled(
             release.set()
 
             async def late() -> list[Any]:
-                notes = bodies(await person.events(session), "note")
-                return [note["data"]["output"] for note in notes if note["name"] == "late_result"]
+                return [body["outcome"]["output"] for body in bodies(await person.events(session), "late_result")]
 
             assert await eventually(late, "late result") == [{"result": "late"}]
 

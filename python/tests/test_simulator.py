@@ -245,8 +245,10 @@ def test_a_late_result_comes_after_the_result(
             errors = [(e["call_id"], e["error_type"]) for e in history if e["type"] == "tool_error"]
             assert errors == [(call_id, "Cancelled")]
             ledger = await person.events(session)
-            late = [body["data"] for body in bodies(ledger, "note") if body["name"] == "late_result"]
-            assert [(data["call"], data["output"]) for data in late] == [(call_id, {"result": "late but real"})]
+            late = bodies(ledger, "late_result")
+            assert [(body["call"], body["outcome"]) for body in late] == [
+                (call_id, {"output": {"result": "late but real"}})
+            ]
 
     asyncio.run(main())
 

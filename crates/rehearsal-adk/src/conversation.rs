@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rehearsal_core::{
-    CallId, Content, Event, EventBody, FunctionCall, FunctionResponse, Ledger, ModelResponse, ToolError,
-    ToolOutcome, TurnId,
+    CallId, Content, Event, EventBody, FunctionCall, FunctionResponse, Ledger, ModelResponse, ToolOutcome,
+    TurnId,
 };
 use serde_json::{Map, Value};
 
@@ -64,17 +64,17 @@ pub(crate) fn steps(ledger: &Ledger) -> Vec<Step<'_>> {
                 let made = ledger.call(&result.call).and_then(|call| self::within(call.event));
                 steps.push(Step { event, within: made, what });
             }
-            EventBody::Note { name, data } if &**name == REPEATED_RESULT => {
-                if let Some((id, tool, outcome)) = repeated(data) {
-                    let made = ledger.call(&id).and_then(|call| self::within(call.event));
-                    let what =
-                        What::Answered { id: Some(id), tool: Cow::Owned(tool), outcome: Cow::Owned(outcome) };
-                    steps.push(Step { event, within: made, what });
-                }
+            EventBody::RepeatedResult(result) => {
+                let what = What::Answered {
+                    id: Some(result.call.clone()),
+                    tool: Cow::Borrowed(&*result.tool),
+                    outcome: Cow::Borrowed(&result.outcome),
+                };
+                let made = ledger.call(&result.call).and_then(|call| self::within(call.event));
+                steps.push(Step { event, within: made, what });
             }
-            EventBody::Note { name, data } if &**name == RUN_FAILED => {
-                let text = |field: &str| data["error"][field].as_str();
-                let (kind, message) = (text("type").unwrap_or("Error"), text("message").unwrap_or_default());
+            EventBody::RunFailed { error } => {
+                let (kind, message) = (&*error.kind, &*error.message);
                 steps.push(Step { event, within: None, what: What::Failed { kind, message } });
             }
             EventBody::ModelResponse(response)
@@ -97,24 +97,6 @@ pub(crate) fn steps(ledger: &Ledger) -> Vec<Step<'_>> {
     // Stable: what one event says stays in the order in which it says it.
     steps.sort_by_key(|step| step.event.seq);
     steps
-}
-
-/// A tool that was run again for the same call, as one that the user has confirmed, and what it gave then.
-const REPEATED_RESULT: &str = "repeated_result";
-/// The run of the last message ended without a final response.
-const RUN_FAILED: &str = "run_failed";
-
-fn repeated(data: &Value) -> Option<(CallId, String, ToolOutcome)> {
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    let error = data.get("error").filter(|error| !error.is_null());
-    let outcome = match error {
-        Some(error) => ToolOutcome::Error(ToolError {
-            traceback: text(error, "traceback"),
-            ..ToolError::new(text(error, "type")?, text(error, "message").unwrap_or_default())
-        }),
-        None => ToolOutcome::Output(data.get("output")?.clone()),
-    };
-    Some((CallId::new(text(data, "call")?), text(data, "tool")?, outcome))
 }
 
 /// The call of the innermost agent used as a tool around an event.
@@ -260,7 +242,7 @@ fn has_failed(segment: &[Arc<Event>]) -> bool {
 
 /// Whether an event says that a run came to no end.
 pub(crate) fn is_failure(body: &EventBody) -> bool {
-    matches!(body, EventBody::Note { name, .. } if &**name == RUN_FAILED)
+    matches!(body, EventBody::RunFailed { .. })
 }
 
 fn is_work(event: &Event) -> bool {

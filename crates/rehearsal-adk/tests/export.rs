@@ -92,8 +92,8 @@ impl Session {
     }
 
     fn fails(mut self) -> Self {
-        let data = json!({"error": {"type": "ValueError", "message": "bad"}});
-        self.add("rehearsal", None, None, EventBody::Note { name: "run_failed".into(), data });
+        let error = ToolError::new("ValueError", "bad");
+        self.add("rehearsal", None, None, EventBody::RunFailed { error });
         self
     }
 

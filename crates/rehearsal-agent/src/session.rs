@@ -166,12 +166,12 @@ impl Session {
         self.append_draft(Draft { invocation, decision, ..self.draft(USER, body) })
     }
 
-    /// Keeps something beside the conversation.
+    /// Keeps what stands beside the conversation.
     ///
     /// # Errors
     /// The ledger refused it.
-    pub fn note(&mut self, name: &str, data: Value) -> Result<(), RunError> {
-        self.append(ENGINE, EventBody::Note { name: name.into(), data })
+    pub fn tell(&mut self, body: EventBody) -> Result<(), RunError> {
+        self.append(ENGINE, body)
     }
 
     /// Says something to an execution that is about to begin.

@@ -1,5 +1,7 @@
 //! Events: the facts of a session.
 
+mod beside;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,13 +9,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{
-    CallId, Content, InvocationId, ModelRequest, ModelResponse, ModelSetup, Overwrite, SessionId, State,
-    StatePatch, TurnId, Usage, Violation,
+pub use beside::{
+    ArtifactSaved, CueDismissed, LaterResult, ReachedLimit, Seam, TurnDecision, UserSimulation,
 };
 
-/// The version of the ledger's JSON, written in its first event.
-pub const LEDGER_VERSION: u32 = 1;
+use crate::{
+    CallId, CommandRun, Content, InvocationId, ModelRequest, ModelResponse, ModelSetup, Overwrite, SessionId,
+    State, StatePatch, StepEnded, StepStarted, TurnId, Usage, Violation,
+};
+
+/// The version of the ledger's JSON, written in its first event. Version 1 had what stands beside the conversation as notes.
+pub const LEDGER_VERSION: u32 = 2;
 
 /// One immutable fact on the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +42,7 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// What happened.
+    #[serde(deserialize_with = "beside::read_body")]
     pub body: EventBody,
 }
 
@@ -189,6 +196,66 @@ pub enum EventBody {
         /// Why.
         reason: EndReason,
     },
+    /// A step of a scenario began.
+    StepStarted(StepStarted),
+    /// A step of a scenario came to its end.
+    StepEnded(Box<StepEnded>),
+    /// The commands that the evaluations of the last step asked for were run.
+    StepCommands {
+        /// What came of each.
+        commands: Vec<CommandRun>,
+    },
+    /// A limit of time was reached; the session ends.
+    TimeLimit(ReachedLimit),
+    /// The folder of the run stays when the run is over.
+    FolderKept {
+        /// Where it is.
+        folder: String,
+    },
+    /// A condition that may end a conversation was looked at.
+    TurnDecision(TurnDecision),
+    /// A simulated user was asked what to say.
+    UserSimulation(UserSimulation),
+    /// An agent elsewhere gave the conversation an id of its own.
+    RemoteSession {
+        /// The id.
+        session: Value,
+    },
+    /// An agent elsewhere said something for its log.
+    AgentLog {
+        /// What.
+        text: String,
+    },
+    /// A run of an agent elsewhere ended without a final response.
+    RunFailed {
+        /// Why.
+        error: ToolError,
+    },
+    /// Somebody put a cue away without an answer.
+    CueDismissed(CueDismissed),
+    /// A call gave something after nobody waited for it any more.
+    LateResult(LaterResult),
+    /// A call that was answered was run again, as one is that the user has confirmed.
+    RepeatedResult(LaterResult),
+    /// A tool raised, and something else was recorded as its result.
+    ToolException {
+        /// The call.
+        call: CallId,
+        /// What it raised.
+        error: ToolError,
+    },
+    /// Somebody chose the agent of a session that had none.
+    AgentChosen {
+        /// The agent.
+        agent: Arc<str>,
+    },
+    /// Why somebody cancels the session.
+    CancelReason {
+        /// In their words.
+        reason: String,
+    },
+    /// An agent elsewhere saved an artifact.
+    ArtifactSaved(Box<ArtifactSaved>),
     /// Something another program wants to keep on the ledger.
     Note {
         /// What kind of note, such as `cue_assigned`.
@@ -199,6 +266,43 @@ pub enum EventBody {
 }
 
 impl EventBody {
+    /// The names of all kinds, as they are written.
+    pub const KINDS: [&str; 33] = [
+        "session_started",
+        "agent_started",
+        "agent_ended",
+        "user_message",
+        "model_request",
+        "model_response",
+        "output_rejected",
+        "tool_call",
+        "tool_result",
+        "yield",
+        "state_change",
+        "state_conflict",
+        "final_response",
+        "error",
+        "session_ended",
+        "step_started",
+        "step_ended",
+        "step_commands",
+        "time_limit",
+        "folder_kept",
+        "turn_decision",
+        "user_simulation",
+        "remote_session",
+        "agent_log",
+        "run_failed",
+        "cue_dismissed",
+        "late_result",
+        "repeated_result",
+        "tool_exception",
+        "agent_chosen",
+        "cancel_reason",
+        "artifact_saved",
+        "note",
+    ];
+
     /// The name of the kind, as it is written.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -217,7 +321,64 @@ impl EventBody {
             Self::FinalResponse { .. } => "final_response",
             Self::Error(_) => "error",
             Self::SessionEnded { .. } => "session_ended",
+            Self::StepStarted(_) => "step_started",
+            Self::StepEnded(_) => "step_ended",
+            Self::StepCommands { .. } => "step_commands",
+            Self::TimeLimit(_) => "time_limit",
+            Self::FolderKept { .. } => "folder_kept",
+            Self::TurnDecision(_) => "turn_decision",
+            Self::UserSimulation(_) => "user_simulation",
+            Self::RemoteSession { .. } => "remote_session",
+            Self::AgentLog { .. } => "agent_log",
+            Self::RunFailed { .. } => "run_failed",
+            Self::CueDismissed(_) => "cue_dismissed",
+            Self::LateResult(_) => "late_result",
+            Self::RepeatedResult(_) => "repeated_result",
+            Self::ToolException { .. } => "tool_exception",
+            Self::AgentChosen { .. } => "agent_chosen",
+            Self::CancelReason { .. } => "cancel_reason",
+            Self::ArtifactSaved(_) => "artifact_saved",
             Self::Note { .. } => "note",
+        }
+    }
+
+    /// Whether it stands beside the conversation: it tells of a run and is no part of what was said and done in it, so
+    /// that it may come before the first message and after the end.
+    pub fn is_beside(&self) -> bool {
+        match self {
+            Self::SessionStarted(_)
+            | Self::AgentStarted { .. }
+            | Self::AgentEnded { .. }
+            | Self::UserMessage { .. }
+            | Self::ModelRequest(_)
+            | Self::ModelResponse(_)
+            | Self::OutputRejected { .. }
+            | Self::ToolCall { .. }
+            | Self::ToolResult(_)
+            | Self::Yield(_)
+            | Self::StateChange { .. }
+            | Self::StateConflict { .. }
+            | Self::FinalResponse { .. }
+            | Self::Error(_)
+            | Self::SessionEnded { .. } => false,
+            Self::StepStarted(_)
+            | Self::StepEnded(_)
+            | Self::StepCommands { .. }
+            | Self::TimeLimit(_)
+            | Self::FolderKept { .. }
+            | Self::TurnDecision(_)
+            | Self::UserSimulation(_)
+            | Self::RemoteSession { .. }
+            | Self::AgentLog { .. }
+            | Self::RunFailed { .. }
+            | Self::CueDismissed(_)
+            | Self::LateResult(_)
+            | Self::RepeatedResult(_)
+            | Self::ToolException { .. }
+            | Self::AgentChosen { .. }
+            | Self::CancelReason { .. }
+            | Self::ArtifactSaved(_)
+            | Self::Note { .. } => true,
         }
     }
 

@@ -28,8 +28,9 @@ pub use content::{
     Blob, Content, FileData, FunctionCall, FunctionResponse, Part, PartData, Role, into_object,
 };
 pub use event::{
-    Decision, Draft, EndReason, Event, EventBody, Failure, LEDGER_VERSION, PendingCall, Phase, Player,
-    RequestRecord, SessionPart, SessionStarted, ToolError, ToolOutcome, ToolResult, Yield,
+    ArtifactSaved, CueDismissed, Decision, Draft, EndReason, Event, EventBody, Failure, LEDGER_VERSION,
+    LaterResult, PendingCall, Phase, Player, ReachedLimit, RequestRecord, Seam, SessionPart, SessionStarted,
+    ToolError, ToolOutcome, ToolResult, TurnDecision, UserSimulation, Yield,
 };
 pub use id::{CallId, Ids, InvocationId, SessionId, TurnId};
 pub use jiff::Timestamp;

@@ -226,7 +226,7 @@ fn unreadable_files_say_which_line_and_why() {
     check("not json", "line 1 is not an event");
     check(&format!("{}\n{}", lines[0], &lines[1][..40]), "line 2 ends too early");
     check(&format!("{}\n{}", lines[0], lines[2]), "line 2 should be event 2");
-    check(&lines[0].replace("\"version\":1", "\"version\":99"), "version 99");
+    check(&lines[0].replace("\"version\":2", "\"version\":99"), "version 99");
     check(lines[1], "line 1 should be event 1");
 }
 
@@ -250,4 +250,27 @@ fn a_branch_sees_its_own_events_only_and_joins_in_order() {
     assert_eq!(ledger.events().iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 3]);
     let view = ledger.branch(upto, &right);
     assert_eq!(view.to_transcript(), "   3  a: right\n");
+}
+
+/// Version 1 wrote what stands beside the conversation as notes; a ledger of it says the same as one of today.
+#[test]
+fn notes_of_the_first_version_are_read_as_the_events_they_are() {
+    let old = include_str!("golden/notes-1.jsonl");
+    let read = Ledger::from_jsonl(old).unwrap();
+    let written = read.to_jsonl();
+    expect_file!["golden/beside.jsonl"].assert_eq(&written);
+    assert_eq!(Ledger::from_jsonl(&written).unwrap().events(), read.events());
+    let kinds: std::collections::BTreeSet<&str> =
+        read.events().iter().map(|event| event.body.kind()).collect();
+    assert_eq!(kinds.len(), 17 + 4, "{kinds:?}");
+    assert!(read.events().iter().skip(19).all(|event| event.body.is_beside()));
+}
+
+/// serde lists the kinds it knows when it meets one it does not.
+#[test]
+fn the_list_of_kinds_is_whole() {
+    let error = serde_json::from_value::<EventBody>(json!({"type": "?"})).unwrap_err().to_string();
+    let (_, listed) = error.split_once("expected one of ").unwrap();
+    let listed: Vec<&str> = listed.split(", ").map(|kind| kind.trim_matches('`')).collect();
+    assert_eq!(listed, EventBody::KINDS);
 }

@@ -78,4 +78,4 @@ pub use score::score;
 pub use state::StateMetric;
 pub use statistics::{Z_95, pass_at_k, pass_hat_k, repeat_statistics, wilson};
 pub use trajectory::{AdkArgs, AdkCall, AdkMatch, ExpectedCall, TrajectoryMetric, adk_trajectory_score};
-pub use view::{STEP_COMMANDS, STEP_ENDED, STEP_STARTED, Scope, StepView, TurnView, View};
+pub use view::{Scope, StepView, TurnView, View};

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::Prices;
 
-pub use step::{STEP_COMMANDS, STEP_ENDED, STEP_STARTED, StepView, TurnView};
+pub use step::{StepView, TurnView};
 
 /// Which part of a ledger is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,14 +136,14 @@ impl<'a> View<'a> {
         let step =
             self.step.as_ref().ok_or("a session has no files and commands of its own; its steps do")?;
         let unended = || format!("step {} did not come to its end", step.started.step);
-        step.ended.as_ref().ok_or_else(unended)
+        step.ended.as_deref().ok_or_else(unended)
     }
 
     /// The number of the event that says how the step, or the session, ended.
     pub fn end_seq(&self) -> Option<u64> {
         let step = self.step.as_ref().map(|step| step.started.step);
         let ends = |event: &&Arc<Event>| match (&event.body, step) {
-            (EventBody::Note { name, data }, Some(step)) => &**name == STEP_ENDED && data["step"] == step,
+            (EventBody::StepEnded(ended), Some(step)) => ended.step == step,
             (EventBody::SessionEnded { .. }, None) => true,
             _ => false,
         };

@@ -4,7 +4,6 @@
 
 mod compile;
 mod file;
-mod notes;
 mod play;
 mod problem;
 mod read;

@@ -11,9 +11,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rehearsal_agent::AgentRef;
-use rehearsal_core::{Content, Decision, EndReason, Failure, Phase, Player, SCENARIO, StatePatch, elapsed};
+use rehearsal_core::{
+    Content, Decision, EndReason, EventBody, Failure, Phase, Player, SCENARIO, StatePatch, TurnDecision,
+    UserSimulation, elapsed,
+};
 use rehearsal_js::{self as js, Workers};
-use rehearsal_metrics::{MetricRef, STEP_COMMANDS, STEP_ENDED, STEP_STARTED};
+use rehearsal_metrics::MetricRef;
 use rehearsal_sim::{LoopUser, Next, Scene, TimeLimit};
 use rehearsal_world::environment::{
     Background, Command, Environment as _, Execution, LocalEnvironment, Program,
@@ -22,7 +25,6 @@ use rehearsal_world::remote::CommandAgent;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
-use crate::notes::{FOLDER_KEPT, TIME_LIMIT};
 use crate::{
     Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation, Prices,
     Scenario, Scope, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind, TurnView,
@@ -120,7 +122,7 @@ impl Stage {
     async fn set_up(&self, scene: &mut Scene<'_>) -> Result<(), Failure> {
         let Some(folder) = &self.folder else { return Ok(()) };
         if self.keep {
-            scene.note(FOLDER_KEPT, json!({"folder": folder.folder()}))?;
+            scene.tell(EventBody::FolderKept { folder: folder.folder().display().to_string() })?;
         }
         let set_up = |what: &str, why: String| failure("setup", format!("{what}: {why}"));
         let setup = &self.scenario.setup;
@@ -152,7 +154,7 @@ impl Stage {
         };
         let started =
             StepStarted { step: number, name: step.name.clone(), kind, context: step.context.clone() };
-        scene.note(STEP_STARTED, json!(started))?;
+        scene.tell(EventBody::StepStarted(started))?;
         match &step.action {
             Action::Input(input) => {
                 let limit = step.timeout_ms.map(|millis| TimeLimit {
@@ -279,9 +281,13 @@ impl Stage {
             let views = StepView::nth(&events, number).map(|view| view.turns()).unwrap_or_default();
             let finding = termination::holds(condition, number, &views, self, scene).await?;
             if conversation.log_turn_decisions {
-                let (kind, why) = (condition.kind.word(), &finding.why);
-                let data = json!({"step": number, "turn": taken, "condition": kind, "holds": finding.holds, "why": why});
-                scene.note("turn_decision", data)?;
+                scene.tell(EventBody::TurnDecision(TurnDecision {
+                    step: number,
+                    turn: taken,
+                    condition: condition.kind.word().to_owned(),
+                    holds: finding.holds,
+                    why: finding.why.clone(),
+                }))?;
             }
             if finding.holds {
                 return end(condition.kind.word(), finding.why);
@@ -380,8 +386,8 @@ impl Stage {
             ),
         })?;
         if conversation.log_user_simulation {
-            let data = json!({"step": number, "prompt": prompt, "message": message});
-            scene.note("user_simulation", data)?;
+            let message = message.clone();
+            scene.tell(EventBody::UserSimulation(UserSimulation { step: number, prompt, message }))?;
         }
         Ok((message, answer.decision))
     }
@@ -434,7 +440,7 @@ impl Stage {
         mut metrics: Vec<MetricRef>,
         scene: &mut Scene<'_>,
     ) -> Result<(), Failure> {
-        scene.note(STEP_ENDED, json!(ended))?;
+        scene.tell(EventBody::StepEnded(Box::new(ended)))?;
         if let Some(folder) = &self.folder {
             // After the end is noted: neither their time nor their files belong to the step.
             let mut commands = Vec::new();
@@ -442,7 +448,7 @@ impl Stage {
                 commands.push(run_for_evaluation(folder, command).await);
             }
             if !commands.is_empty() {
-                scene.note(STEP_COMMANDS, json!(commands))?;
+                scene.tell(EventBody::StepCommands { commands })?;
             }
         }
         let scope = Scope::Step(number);
@@ -547,7 +553,8 @@ fn turn_limit(conversation: &Conversation, passed: Duration) -> TimeLimit {
 
 /// Ends the run because of a limit, and says which.
 fn out_of_time(limit: &TimeLimit, scene: &mut Scene<'_>) -> Result<Next, Failure> {
-    scene.note(TIME_LIMIT, json!({"limit": limit.what}))?;
+    let limit = limit.what.clone();
+    scene.tell(EventBody::TimeLimit(rehearsal_core::ReachedLimit { limit, millis: None }))?;
     Ok(Next::End(EndReason::MaxDuration))
 }
 

@@ -11,7 +11,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::notes::{FOLDER_KEPT, TIME_LIMIT};
 use crate::play::{evaluators, mocks, termination};
 use crate::score::MISSING_STEP;
 use crate::{Action, Conversation, Evaluation, Prices, Scenario, Scope, Step, StepKind, StepView, TurnView};
@@ -344,7 +343,7 @@ impl ScenarioResult {
             steps: reading.steps(),
             mocks: reading.mocks(),
             token_usage: result.token_usage,
-            folder: note(&run.main, FOLDER_KEPT, "folder"),
+            folder: kept_folder(&run.main),
             ledgers: Vec::new(),
             sessions: Vec::new(),
         }
@@ -366,9 +365,7 @@ impl ScenarioResult {
 fn terminated_by(result: &CaseResult, main: &Ledger) -> Option<String> {
     let reason = result.termination_reason?;
     let limit = match reason {
-        EndReason::MaxDuration => {
-            note(main, TIME_LIMIT, "limit").or(Some("the time limit of the run".to_owned()))
-        }
+        EndReason::MaxDuration => time_limit(main).or(Some("the time limit of the run".to_owned())),
         _ => None,
     };
     Some(match limit {
@@ -377,10 +374,16 @@ fn terminated_by(result: &CaseResult, main: &Ledger) -> Option<String> {
     })
 }
 
-/// What the last note of a name says under a key.
-fn note(main: &Ledger, wanted: &str, key: &str) -> Option<String> {
+fn time_limit(main: &Ledger) -> Option<String> {
     main.events().iter().rev().find_map(|event| match &event.body {
-        EventBody::Note { name, data } if **name == *wanted => data[key].as_str().map(str::to_owned),
+        EventBody::TimeLimit(reached) => Some(reached.limit.clone()),
+        _ => None,
+    })
+}
+
+fn kept_folder(main: &Ledger) -> Option<String> {
+    main.events().iter().rev().find_map(|event| match &event.body {
+        EventBody::FolderKept { folder } => Some(folder.clone()),
         _ => None,
     })
 }

@@ -781,7 +781,8 @@ fn models(answers: &[(Option<&str>, Option<Usage>)]) -> Ledger {
         ledger.append(draft).unwrap();
     }
     let data = json!({"step": 1, "exit_code": 0, "stdout": "", "stderr": ""});
-    ledger.append(Draft::new(at, "rehearsal", EventBody::Note { name: "step_ended".into(), data })).unwrap();
+    let ended = EventBody::of_note("step_ended".into(), data);
+    ledger.append(Draft::new(at, "rehearsal", ended)).unwrap();
     ledger
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_agent::{AgentRef, Session};
 use rehearsal_core::{
-    Chance, Content, Decision, EndReason, Failure, InvocationId, Ledger, MetricResult, Phase, Player,
-    StatePatch, Timestamp, elapsed,
+    Chance, Content, Decision, EndReason, EventBody, Failure, InvocationId, Ledger, MetricResult, Phase,
+    Player, StatePatch, Timestamp, elapsed,
 };
 use rehearsal_metrics::{MetricRef, Question};
 use serde_json::{Map, Value};
@@ -106,12 +106,12 @@ impl Scene<'_> {
         self.main.around().chance
     }
 
-    /// Puts a note on the agent's ledger. It is kept with what comes next.
+    /// Puts what stands beside the conversation on the agent's ledger. It is kept with what comes next.
     ///
     /// # Errors
     /// The session has ended.
-    pub fn note(&mut self, name: &str, data: Value) -> Result<(), Failure> {
-        self.main.note(name, data).map_err(|error| system(&error))
+    pub fn tell(&mut self, body: EventBody) -> Result<(), Failure> {
+        self.main.tell(body).map_err(|error| system(&error))
     }
 
     /// Lets a user agent answer in the users' session, with this prompt or the one the bridge makes.

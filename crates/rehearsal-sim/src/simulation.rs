@@ -9,11 +9,10 @@ use std::time::Duration;
 use futures::future::FutureExt;
 use rehearsal_agent::{Flow, Journal, RunError, Session, Surroundings, Voices, run};
 use rehearsal_core::{
-    CaseResult, Chance, Clock, EndReason, Event, Failure, Ids, InvocationId, Ledger, MetricResult,
+    CaseResult, Chance, Clock, EndReason, Event, EventBody, Failure, Ids, InvocationId, Ledger, MetricResult,
     MetricStatus, Phase, SessionPart, SessionStarted, State, SteadyClock, SystemClock, Timestamp, TokenUsage,
     Verdict, Yield, elapsed,
 };
-use serde_json::json;
 use tokio::sync::watch;
 
 use crate::judge::{evaluate, panic_text};
@@ -245,8 +244,12 @@ impl Stage {
                 }
             };
             let Some(flow) = flow else {
-                let data = allowed.map(|limit| json!({"limit": limit.what, "millis": millis(limit.within)}));
-                self.main.note("time_limit", data.into()).map_err(|error| system(&error))?;
+                if let Some(limit) = allowed {
+                    let millis = Some(millis(limit.within));
+                    let body =
+                        EventBody::TimeLimit(rehearsal_core::ReachedLimit { limit: limit.what, millis });
+                    self.main.tell(body).map_err(|error| system(&error))?;
+                }
                 return Ok(EndReason::MaxDuration);
             };
             let waiting = match flow.map_err(|error| system(&error))? {

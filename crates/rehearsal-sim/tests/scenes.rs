@@ -43,7 +43,7 @@ impl LoopUser for Lines {
     async fn next(&self, scene: &mut Scene<'_>) -> Result<Next, Failure> {
         let said = said(scene.ledger());
         if said > 0 {
-            scene.note("answered", json!({"turn": said}))?;
+            scene.tell(EventBody::Note { name: "answered".into(), data: json!({"turn": said}) })?;
             let metric: MetricRef = Arc::new(Custom::new(format!("turn {said}"), move |ledger| {
                 MetricResult::from_pass(ledger.events().len() > said)
             }));
@@ -114,10 +114,10 @@ async fn an_agent_that_takes_too_long_is_terminated_and_the_ledger_says_why() {
     let run = case.run(&RunOptions::default()).await;
     assert_eq!(run.result.status, Verdict::Terminated);
     let limit = run.events().iter().find_map(|event| match &event.body {
-        EventBody::Note { name, data } if &**name == "time_limit" => Some(data.clone()),
+        EventBody::TimeLimit(reached) => Some((reached.limit.clone(), reached.millis)),
         _ => None,
     });
-    assert_eq!(limit, Some(json!({"limit": "one answer", "millis": 1000})));
+    assert_eq!(limit, Some(("one answer".to_owned(), Some(1000))));
 }
 
 #[tokio::test]

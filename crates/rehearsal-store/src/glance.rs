@@ -188,7 +188,7 @@ impl<'de> Visitor<'de> for Part<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rehearsal_core::EventBody;
+    use rehearsal_core::{EventBody, ToolOutcome};
     use serde_json::json;
 
     use super::*;
@@ -230,7 +230,7 @@ mod tests {
         let whole: Event = serde_json::from_value(json!({
             "seq": 7, "session": "s", "at": "2026-01-01T12:00:00Z", "author": "clerk",
             "body": {
-                "type": "note", "name": "late_result",
+                "type": "note", "name": "seen",
                 "data": {"call": "c", "output": [text.clone()], "error": text.clone()},
             },
         }))
@@ -240,5 +240,23 @@ mod tests {
         assert!(is_cut && data["output"][0].as_str().unwrap().len() < 50_000);
         assert_eq!(data["error"], text);
         assert_eq!((read.seq, &read.author), (whole.seq, &whole.author));
+    }
+
+    /// Also where it was written as a note, by an earlier version.
+    #[test]
+    fn of_a_late_result_the_output_is_shortened() {
+        let output = json!(["x".repeat(LONG)]);
+        let bodies = [
+            json!({"type": "late_result", "call": "c", "tool": "t", "outcome": {"output": output}}),
+            json!({"type": "note", "name": "late_result", "data": {"call": "c", "tool": "t", "output": output, "error": null}}),
+        ];
+        for body in bodies {
+            let line =
+                json!({"seq": 7, "session": "s", "at": "2026-01-01T12:00:00Z", "author": "a", "body": body});
+            let (read, is_cut) = event(&line.to_string()).unwrap();
+            let EventBody::LateResult(result) = &read.body else { panic!("{read:?}") };
+            let ToolOutcome::Output(output) = &result.outcome else { panic!("{read:?}") };
+            assert!(is_cut && output[0].as_str().unwrap().len() < 50_000);
+        }
     }
 }

@@ -97,7 +97,9 @@ pub(crate) fn event_refused(error: DbError, session: &SessionId, new: &NewEvent)
     let call = call_of(body).unwrap_or("");
     let why = match rule.as_str() {
         "events_pkey" => return StoreError::Exists { what: "event", id: new.event_id.clone() },
-        "events_after_end" => format!("session `{session}` has ended; only notes can follow, not `{kind}`"),
+        "events_after_end" => format!(
+            "session `{session}` has ended; only what stands beside the conversation can follow, not `{kind}`"
+        ),
         "events_before_query" => {
             format!(
                 "session `{session}` begins with what the user says; `{kind}` comes before any `user_message`"

@@ -129,7 +129,7 @@ impl Script {
             "final" => (ROOT, EventBody::FinalResponse { output: json(rest) }),
             "note" => {
                 let (name, data) = name_and_json(rest);
-                ("rehearsal", EventBody::Note { name, data: data.unwrap_or(Value::Null) })
+                ("rehearsal", EventBody::of_note(name, data.unwrap_or(Value::Null)))
             }
             "error" => {
                 let failure =

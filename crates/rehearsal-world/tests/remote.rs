@@ -66,12 +66,13 @@ fn transcript(ledger: &Ledger) -> String {
     lines.join("\n")
 }
 
-fn notes(session: &Session, wanted: &str) -> Vec<Value> {
-    let notes = session.ledger().events().iter().filter_map(|event| match &event.body {
-        EventBody::Note { name, data } if **name == *wanted => Some(data.clone()),
-        _ => None,
+fn told(session: &Session, wanted: &str) -> Vec<Value> {
+    let told = session.ledger().events().iter().filter(|event| event.body.kind() == wanted).map(|event| {
+        let mut body = serde_json::to_value(&event.body).unwrap();
+        body.as_object_mut().unwrap().remove("type");
+        body
     });
-    notes.collect()
+    told.collect()
 }
 
 fn introduction() -> Introduction {

@@ -19,19 +19,19 @@ export interface ArtifactVersion {
   isCut: boolean;
 }
 
-/** What a note says of an artifact; nothing where it says none. */
+/** What an event says of an artifact; nothing where it says none. */
 export function artifactOf({ seq, body, truncated }: LedgerEvent): ArtifactVersion | null {
-  if (body.type !== "note" || body.name !== "artifact_saved" || !isObject(body.data)) return null;
-  const { name, version, mime_type, size, part, left_out } = body.data;
-  if (typeof name !== "string") return null;
+  if (body.type !== "artifact_saved") return null;
+  const { name, version, mime_type, size, part, left_out } = body;
   return {
     name,
-    version: typeof version === "number" ? version : 0,
+    version,
     seq,
-    mimeType: typeof mime_type === "string" ? mime_type : null,
-    size: typeof size === "number" ? size : null,
-    part: isObject(part) ? (part as Part) : null,
-    leftOut: typeof left_out === "string" ? left_out : null,
+    mimeType: mime_type ?? null,
+    size: size ?? null,
+    // A server may cut a content to a text that says so.
+    part: isObject(part as Json) ? (part as Part) : null,
+    leftOut: left_out ?? null,
     isCut: truncated ?? false,
   };
 }
@@ -78,8 +78,6 @@ export function bytesOf(data: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** What the data of an artifact's event has as its part. */
-export const partOf = (event: LedgerEvent): Json => {
-  const { body } = event;
-  return body.type === "note" && isObject(body.data) ? (body.data.part ?? null) : null;
-};
+/** What an artifact's event has as its part. */
+export const partOf = ({ body }: LedgerEvent): Json =>
+  body.type === "artifact_saved" ? ((body.part ?? null) as Json) : null;

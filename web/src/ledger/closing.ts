@@ -29,9 +29,6 @@ function answers({ body, turn, author }: LedgerEvent, cue: Cue): boolean {
 }
 
 function closes({ body }: LedgerEvent, cue: Cue): Closing | null {
-  if (body.type !== "note") return null;
-  if (body.name === "run_failed") return "failed";
-  if (body.name === "cue_dismissed")
-    return (body.data as { cue?: string }).cue === cue.id ? "dismissed" : null;
-  return null;
+  if (body.type === "run_failed") return "failed";
+  return body.type === "cue_dismissed" && body.cue === cue.id ? "dismissed" : null;
 }

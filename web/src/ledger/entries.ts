@@ -3,7 +3,6 @@
 import type { Json } from "../api/client";
 import { readJsonText, writeJson } from "../json/exact";
 import { oneLine } from "../json/show";
-import { artifactOf } from "./artifacts";
 import { type Body, callsOf, type LedgerEvent, textOf } from "./event";
 
 /** The five kinds that people tell apart at a glance, what a model said, and everything else. */
@@ -21,8 +20,14 @@ export interface Entry {
   depth: number;
 }
 
-/** Notes that people should see among the conversation. */
-const LOUD_NOTES = new Set(["run_failed", "cue_dismissed", "late_result", "artifact_saved"]);
+/** What people should see among the conversation though it stands beside it. */
+const LOUD = new Set<Body["type"]>([
+  "state_change",
+  "run_failed",
+  "cue_dismissed",
+  "late_result",
+  "artifact_saved",
+]);
 
 /** Every event of the ledger, in its order. */
 export const allEntries = (events: readonly LedgerEvent[]): Entry[] => events.map(entryOf);
@@ -60,8 +65,7 @@ function sameJson(text: string, value: Json): boolean {
   }
 }
 
-const isLoud = (body: Body): boolean =>
-  body.type === "state_change" || (body.type === "note" && LOUD_NOTES.has(body.name));
+const isLoud = (body: Body): boolean => LOUD.has(body.type);
 
 const bodyContent = (body: Body) => (body.type === "model_response" ? body.content : undefined);
 
@@ -77,6 +81,8 @@ function named(event: LedgerEvent): [Kind, string, string] {
       return ["user", "User", ""];
     case "tool_call":
       return ["call", "Tool call", body.tool];
+    // One that is repeated was run again for the same call, as a tool is that the user has confirmed.
+    case "repeated_result":
     case "tool_result":
       return "error" in body.outcome
         ? ["error", "Tool error", body.tool]
@@ -107,16 +113,13 @@ function named(event: LedgerEvent): [Kind, string, string] {
       return ["quiet", "State changed", Object.keys(body.changes).join(", ")];
     case "state_conflict":
       return ["quiet", "State conflict", ""];
+    case "artifact_saved":
+      return ["quiet", "Artifact saved", body.name];
     case "note":
-      // A tool that was run again for the same call, as one is that the user has confirmed.
-      if (body.name === "repeated_result") {
-        const { tool, error } = (body.data ?? {}) as { tool?: string; error?: unknown };
-        return error ? ["error", "Tool error", tool ?? ""] : ["output", "Tool output", tool ?? ""];
-      }
-      return ["quiet", noteWord(body.name), artifactOf(event)?.name ?? author];
+      return ["quiet", inWords(body.name), author];
     default:
-      // A newer server may know kinds that this page does not.
-      return ["quiet", (body as { type: string }).type.replaceAll("_", " "), author];
+      // What stands beside the conversation; and a newer server may know kinds that this page does not.
+      return ["quiet", inWords(body.type), author];
   }
 }
 
@@ -129,7 +132,7 @@ function calledTools(content: Parameters<typeof callsOf>[0]): string {
   );
 }
 
-function noteWord(name: string): string {
+function inWords(name: string): string {
   const words = name.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -52,7 +52,7 @@ export type Body =
       type: "tool_result";
       call: string;
       tool: string;
-      outcome: { output: Json } | { error: ToolFailure };
+      outcome: Outcome;
       changes?: JsonObject[];
     }
   | { type: "yield"; kind: string; calls?: { call: string; tool: string; args: JsonObject }[] }
@@ -61,7 +61,38 @@ export type Body =
   | { type: "final_response"; output: Json }
   | { type: "error"; phase: string; kind: string; message: string }
   | { type: "session_ended"; reason: string }
+  | { type: "step_started"; step: number; name?: string; kind: string }
+  | { type: "step_ended"; step: number; exit_code: number | null; stdout: string; stderr: string }
+  | { type: "step_commands"; commands: JsonObject[] }
+  | { type: "time_limit"; limit: string; millis?: number }
+  | { type: "folder_kept"; folder: string }
+  | { type: "turn_decision"; step: number; turn: number; condition: string; holds: boolean; why: string }
+  | { type: "user_simulation"; step: number; prompt: string; message: string }
+  | { type: "remote_session"; session: Json }
+  | { type: "agent_log"; text: string }
+  | { type: "run_failed"; error: ToolFailure }
+  | { type: "cue_dismissed"; cue: string; kind: string; agent?: string | null }
+  | { type: "late_result"; call: string; tool: string; outcome: Outcome }
+  | { type: "repeated_result"; call: string; tool: string; outcome: Outcome }
+  | { type: "tool_exception"; call: string; error: ToolFailure }
+  | { type: "agent_chosen"; agent: string }
+  | { type: "cancel_reason"; reason: string }
+  | ({ type: "artifact_saved" } & Artifact)
   | { type: "note"; name: string; data: Json };
+
+/** What came of a tool call. */
+export type Outcome = { output: Json } | { error: ToolFailure };
+
+/** An artifact as its event tells of it. */
+export interface Artifact {
+  name: string;
+  version: number;
+  call?: string;
+  mime_type?: string;
+  size?: number;
+  left_out?: string;
+  part?: Part;
+}
 
 export interface LedgerEvent {
   seq: number;

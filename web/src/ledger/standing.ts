@@ -1,6 +1,6 @@
 /** Where the agent's last run stands, read from the ledger as the server reads it. */
 
-import type { LedgerEvent } from "./event";
+import type { LedgerEvent, ToolFailure } from "./event";
 
 export type Standing =
   | { is: "new" | "running" | "answered" }
@@ -14,14 +14,11 @@ export function standing(events: readonly LedgerEvent[]): Standing {
   for (let index = events.length - 1; index >= 0; index -= 1) {
     const event = events[index] as LedgerEvent;
     const { body } = event;
-    if (body.type === "note" && body.name === "run_failed") return { is: "failed", why: reason(body.data) };
+    if (body.type === "run_failed") return { is: "failed", why: reason(body.error) };
     if (body.type === "agent_started") return { is: "running" };
     if (body.type === "agent_ended" && !isInside(event)) return { is: "answered" };
   }
   return { is: "new" };
 }
 
-function reason(data: unknown): string {
-  const { error } = (data ?? {}) as { error?: { type?: string; message?: string } };
-  return [error?.type, error?.message].filter(Boolean).join(": ");
-}
+const reason = ({ type, message }: ToolFailure): string => [type, message].filter(Boolean).join(": ");

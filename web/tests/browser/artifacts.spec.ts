@@ -59,7 +59,7 @@ test("artifacts are shown as what they are, with their versions and their events
 
   // The way to the event, which shows the same.
   const told = (await stage.events(session)).findLast(
-    ({ body }) => body.name === "artifact_saved" && (body.data as { name: string }).name === "picture.png",
+    ({ body }) => body.type === "artifact_saved" && body.name === "picture.png",
   );
   await artifact("picture.png")
     .getByRole("link", { name: `#${told?.seq}` })

@@ -16,7 +16,8 @@ const event = (body: Body, more: Partial<LedgerEvent> = {}): LedgerEvent => ({
 });
 const replied = (turn: string, at?: string) =>
   event({ type: "model_response", content: {} }, { turn, ...(at ? { at } : {}) });
-const note = (name: string, data: object = {}) => event({ type: "note", name, data: data as never });
+const dismissed = (which: string) => event({ type: "cue_dismissed", cue: which, kind: "model" });
+const failed = event({ type: "run_failed", error: { type: "E", message: "m" } });
 const result = (call: string, author = "a") =>
   event({ type: "tool_result", call, tool: "t", outcome: { output: 1 } }, { author });
 
@@ -25,16 +26,11 @@ describe("what became of a cue", () => {
     ["nothing is known yet", cue("model"), [], null],
     ["the model was answered", cue("model"), [replied("q")], "answered"],
     ["another turn was answered", cue("model"), [replied("other")], null],
-    ["it was put away", cue("model"), [note("cue_dismissed", { cue: "q" })], "dismissed"],
-    ["another one was put away", cue("model"), [note("cue_dismissed", { cue: "other" })], null],
-    ["the run failed", cue("model"), [note("run_failed")], "failed"],
-    [
-      "the run failed, and put it away",
-      cue("model"),
-      [note("cue_dismissed", { cue: "q" }), note("run_failed")],
-      "failed",
-    ],
-    ["the run failed afterwards", cue("model"), [replied("q"), note("run_failed")], "answered"],
+    ["it was put away", cue("model"), [dismissed("q")], "dismissed"],
+    ["another one was put away", cue("model"), [dismissed("other")], null],
+    ["the run failed", cue("model"), [failed], "failed"],
+    ["the run failed, and put it away", cue("model"), [dismissed("q"), failed], "failed"],
+    ["the run failed afterwards", cue("model"), [replied("q"), failed], "answered"],
     [
       "it was long ago",
       cue("user"),
@@ -46,7 +42,7 @@ describe("what became of a cue", () => {
     [
       "the server ended the call",
       cue("tool", { call_id: "c" }),
-      [result("c", "rehearsal"), note("run_failed")],
+      [result("c", "rehearsal"), failed],
       "failed",
     ],
   ])("%s", (_, asked, events, expected) => {

@@ -2,23 +2,22 @@ import { describe, expect, it } from "vitest";
 import { artifactsOf, textOfPart } from "../../src/ledger/artifacts";
 import type { LedgerEvent } from "../../src/ledger/event";
 
-const note = (seq: number, data: unknown, name = "artifact_saved"): LedgerEvent =>
+const told = (seq: number, fields: object, type = "artifact_saved"): LedgerEvent =>
   ({
     seq,
     session: "s",
     at: "2026-01-01T00:00:00Z",
     author: "a",
-    body: { type: "note", name, data },
+    body: { type, ...fields },
   }) as LedgerEvent;
 
 describe("artifacts", () => {
-  it("have their versions, the newest first, and nothing of other notes", () => {
+  it("have their versions, the newest first, and nothing of other events", () => {
     const events = [
-      note(3, { name: "a.png", version: 0, mime_type: "image/png", size: 3, part: { text: "x" } }),
-      note(4, { name: "b", version: 0, left_out: "too large" }),
-      note(5, { name: "a.png", version: 1 }),
-      note(6, { name: "c", version: 0 }, "late_result"),
-      note(7, "no artifact at all"),
+      told(3, { name: "a.png", version: 0, mime_type: "image/png", size: 3, part: { text: "x" } }),
+      told(4, { name: "b", version: 0, left_out: "too large" }),
+      told(5, { name: "a.png", version: 1 }),
+      told(6, { name: "c", version: 0 }, "late_result"),
     ];
     const found = artifactsOf(events);
     expect(

@@ -5,7 +5,9 @@ import { findEvents } from "../../src/ledger/search";
 import { spansOf } from "../../src/ledger/spans";
 import { stateOf } from "../../src/ledger/state";
 
-const ledger = (...bodies: (Body & { turn?: string })[]): LedgerEvent[] =>
+type Said = Exclude<Body, { type: "turn_decision" }> & { turn?: string };
+
+const ledger = (...bodies: Said[]): LedgerEvent[] =>
   bodies.map(({ turn, ...body }, index) => ({
     seq: index + 1,
     session: "s",
@@ -15,7 +17,7 @@ const ledger = (...bodies: (Body & { turn?: string })[]): LedgerEvent[] =>
     body: body as Body,
   }));
 
-const result = (changes: Body & { type: "tool_result" } extends { changes?: infer C } ? C : never): Body => ({
+const result = (changes: Body & { type: "tool_result" } extends { changes?: infer C } ? C : never): Said => ({
   type: "tool_result",
   call: "c",
   tool: "paint",

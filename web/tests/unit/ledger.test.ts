@@ -77,7 +77,7 @@ describe("entries", () => {
 
   it("have a word for kinds that this page does not know", () => {
     const newer = event(1, { type: "brand_new" } as unknown as Body);
-    expect(allEntries([newer])[0]).toMatchObject({ kind: "quiet", word: "brand new" });
+    expect(allEntries([newer])[0]).toMatchObject({ kind: "quiet", word: "Brand new" });
   });
 });
 

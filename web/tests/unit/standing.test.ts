@@ -11,12 +11,8 @@ const ledger = (...bodies: (Body | [Body, string])[]): LedgerEvent[] =>
 const started: Body = { type: "agent_started", kind: "adk" };
 const ended: Body = { type: "agent_ended", output: "One" };
 const said: Body = { type: "user_message", content: { parts: [{ text: "Rhyme" }] } };
-const late: Body = { type: "note", name: "late_result", data: null };
-const failed: Body = {
-  type: "note",
-  name: "run_failed",
-  data: { error: { type: "ValueError", message: "no rhyme" } },
-};
+const late: Body = { type: "late_result", call: "c", tool: "t", outcome: { output: null } };
+const failed: Body = { type: "run_failed", error: { type: "ValueError", message: "no rhyme" } };
 
 test("an agent works from its message until it ends", () => {
   expect(standing([])).toEqual({ is: "new" });
@@ -35,8 +31,6 @@ test("an agent inside another one does not end it", () => {
 
 test("a run that failed says why", () => {
   expect(standing(ledger(started, said, failed))).toEqual({ is: "failed", why: "ValueError: no rhyme" });
-  expect(standing(ledger(started, said, { ...failed, data: null } as Body))).toEqual({
-    is: "failed",
-    why: "",
-  });
+  const silent: Body = { type: "run_failed", error: { type: "ValueError", message: "" } };
+  expect(standing(ledger(started, said, silent))).toEqual({ is: "failed", why: "ValueError" });
 });

@@ -94,7 +94,7 @@ impl Fold {
     /// Takes one more event in, or refuses it and stays as it was.
     pub(super) fn take(&mut self, event: &Event, before: &[Arc<Event>]) -> Result<(), Inconsistent> {
         let at = before.len();
-        if self.end.is_some() && !matches!(event.body, EventBody::Note { .. }) {
+        if self.end.is_some() && !event.body.is_beside() {
             return Err(Inconsistent::Ended);
         }
         if (at == 0) != matches!(event.body, EventBody::SessionStarted(_)) {

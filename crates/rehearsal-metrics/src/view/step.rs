@@ -1,37 +1,30 @@
 //! Steps and turns, as a ledger shows them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use rehearsal_core::{
     Event, EventBody, Ledger, Line, LineKind, StepEnded, StepKind, StepStarted, Timestamp, Yield,
 };
-use serde::Deserialize as _;
-
-/// The name of the note that opens a step.
-pub const STEP_STARTED: &str = "step_started";
-/// The name of the note that closes a step.
-pub const STEP_ENDED: &str = "step_ended";
-/// The name of the note with the commands that the evaluations of a step asked for.
-pub const STEP_COMMANDS: &str = "step_commands";
 
 /// A step as a ledger shows it.
 #[derive(Clone, Debug)]
 pub struct StepView<'a> {
     /// How it began.
-    pub started: StepStarted,
+    pub started: &'a StepStarted,
     /// When it began.
     pub started_at: Timestamp,
     /// How it ended, if it came to its end.
-    pub ended: Option<StepEnded>,
+    pub ended: Option<Cow<'a, StepEnded>>,
     /// When it ended; the time of its last event where it did not come to its end.
     pub ended_at: Timestamp,
-    /// Its events, the two notes left out.
+    /// Its events, the two that open and close it left out.
     pub events: &'a [Arc<Event>],
 }
 
-/// How a step began and ended, with the places of the two notes.
-type Found = (StepStarted, usize, Option<(StepEnded, usize)>);
+/// How a step began and ended, with the places of the two events.
+type Found<'a> = (&'a StepStarted, usize, Option<(Cow<'a, StepEnded>, usize)>);
 
 /// One exchange with the agent.
 #[derive(Clone, Debug)]
@@ -51,31 +44,24 @@ impl<'a> StepView<'a> {
     /// The steps of a session, in order.
     pub fn all(ledger: &'a Ledger) -> Vec<Self> {
         let events = ledger.events();
-        let mut steps: Vec<Found> = Vec::new();
+        let mut steps: Vec<Found<'a>> = Vec::new();
         for (at, event) in events.iter().enumerate() {
-            let EventBody::Note { name, data } = &event.body else { continue };
-            match &**name {
-                STEP_STARTED => {
-                    if let Ok(started) = StepStarted::deserialize(data) {
-                        steps.push((started, at, None));
+            match &event.body {
+                EventBody::StepStarted(started) => steps.push((started, at, None)),
+                EventBody::StepEnded(ended) => {
+                    if let Some(step) = steps.last_mut() {
+                        step.2 = Some((Cow::Borrowed(ended), at));
                     }
                 }
-                STEP_ENDED => {
-                    if let (Ok(ended), Some(step)) = (StepEnded::deserialize(data), steps.last_mut()) {
-                        step.2 = Some((ended, at));
-                    }
-                }
-                STEP_COMMANDS => {
-                    if let (Ok(commands), Some((_, _, Some((ended, _))))) =
-                        (Vec::deserialize(data), steps.last_mut())
-                    {
-                        ended.commands = commands;
+                EventBody::StepCommands { commands } => {
+                    if let Some((_, _, Some((ended, _)))) = steps.last_mut() {
+                        ended.to_mut().commands.clone_from(commands);
                     }
                 }
                 _ => {}
             }
         }
-        let view = |(started, at, ended): Found| {
+        let view = |(started, at, ended): Found<'a>| {
             let to = ended.as_ref().map_or(events.len(), |(_, at)| *at);
             let last = if ended.is_some() { to } else { to - 1 };
             StepView {

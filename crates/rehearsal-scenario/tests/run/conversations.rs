@@ -204,16 +204,16 @@ async fn what_the_debug_options_ask_for_is_on_the_ledger() {
     let models = "agent: {script: [a, b]}, user: {script: [one, two]}";
     let condition = "termination_conditions: [{type: goal_achieved, keywords: [b]}]";
     let plain = play(&simulated(models, &["max_turns: 3", condition])).await;
-    assert!(plain.notes("user_simulation").is_empty() && plain.notes("turn_decision").is_empty());
+    assert!(plain.told("user_simulation").is_empty() && plain.told("turn_decision").is_empty());
     let debug = "debug_options: {log_user_simulation: true, log_turn_decisions: true}";
     let logged = play(&simulated(models, &["max_turns: 3", condition, debug])).await;
-    let simulations = logged.notes("user_simulation");
+    let simulations = logged.told("user_simulation");
     assert_eq!(simulations.len(), 2);
     assert_eq!(simulations[1]["message"], "two");
     assert!(simulations[1]["prompt"].as_str().unwrap().contains("Person: one\nAssistant: a\n"));
     let decision = |turn: u64, holds: bool, why: &str| json!({"step": 1, "turn": turn, "condition": "goal_achieved", "holds": holds, "why": why});
     assert_eq!(
-        logged.notes("turn_decision"),
+        logged.told("turn_decision"),
         [decision(1, false, "the agent said none of its words"), decision(2, true, "the agent said \"b\"")]
     );
 }

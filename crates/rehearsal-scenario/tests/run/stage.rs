@@ -229,12 +229,13 @@ impl Played {
     }
 
     /// The notes of this name on the agent's ledger.
-    pub(crate) fn notes(&self, wanted: &str) -> Vec<Value> {
-        let notes = self.run.events().iter().filter_map(|event| match &event.body {
-            EventBody::Note { name, data } if **name == *wanted => Some(data.clone()),
-            _ => None,
+    pub(crate) fn told(&self, wanted: &str) -> Vec<Value> {
+        let told = self.run.events().iter().filter(|event| event.body.kind() == wanted).map(|event| {
+            let mut body = serde_json::to_value(&event.body).unwrap();
+            body.as_object_mut().unwrap().remove("type");
+            body
         });
-        notes.collect()
+        told.collect()
     }
 
     /// What the agent's model was asked, in order.

@@ -1,8 +1,7 @@
-//! Artifacts that agents elsewhere save: notes on the ledger, the small ones with their content.
+//! Artifacts that agents elsewhere save: events on the ledger, the small ones with their content.
 
-use rehearsal_core::{EventBody, Part, PartData};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use rehearsal_core::{ArtifactSaved, EventBody, Part, PartData};
+use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::problem::Problem;
@@ -13,7 +12,7 @@ const MOST_BYTES: usize = 1 << 20;
 const LONGEST_NAME: usize = 1024;
 
 /// An artifact that an agent saved.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, ToSchema)]
 pub struct Artifact {
     /// What it is called.
     #[schema(min_length = 1, max_length = 1024)]
@@ -21,43 +20,37 @@ pub struct Artifact {
     /// Its version, from 0.
     pub version: u64,
     /// The call of the tool that saved it.
-    #[serde(
-        default,
-        rename(serialize = "call", deserialize = "call_id"),
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schema(rename = "call_id")]
+    #[serde(default, rename = "call_id")]
     pub call: Option<String>,
     /// What kind of content it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub mime_type: Option<String>,
     /// How many bytes it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub size: Option<u64>,
     /// Why the content is not here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub left_out: Option<String>,
     /// The content, as a part of Gemini's. Of more than 1 MiB it is left out.
-    // The last: where the event is cut for a list, all that is known of it comes first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub part: Option<Part>,
 }
 
-/// The note of an artifact.
+/// The event of an artifact.
 pub(super) fn saved(artifact: &Artifact) -> Result<EventBody, Problem> {
     if artifact.name.is_empty() || artifact.name.len() > LONGEST_NAME {
         let detail = format!("an artifact's `name` has between 1 and {LONGEST_NAME} bytes");
         return Err(Problem::invalid("invalid_body", detail));
     }
-    let mut kept = artifact.clone();
+    let Artifact { name, version, call, mime_type, size, left_out, part } = artifact.clone();
+    let mut kept = ArtifactSaved { name, version, call, mime_type, size, left_out, part };
     if kept.part.as_ref().is_some_and(|part| bytes_of(part) > MOST_BYTES) {
         kept.part = None;
         kept.left_out =
             Some(format!("only artifacts of at most {MOST_BYTES} bytes are kept with their content"));
     }
-    let data = serde_json::to_value(&kept).unwrap_or(Value::Null);
-    Ok(EventBody::Note { name: "artifact_saved".into(), data })
+    Ok(EventBody::ArtifactSaved(Box::new(kept)))
 }
 
 /// About how many bytes a content has, without reading it.

@@ -1,10 +1,10 @@
 //! Cues as people see them.
 
-use rehearsal_core::{CallId, SessionId, Timestamp, TurnId};
+use rehearsal_core::{CallId, CueDismissed, EventBody, Seam, SessionId, Timestamp, TurnId};
 use rehearsal_sim::person::model_prompt;
 use rehearsal_store::{Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, SessionSource};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::Desk;
@@ -126,10 +126,14 @@ impl Desk {
             if pen.record().source == SessionSource::Run {
                 return Ok(()); // its ledger is written by the run itself
             }
-            let data = json!({"cue": cue.id, "kind": cue.kind, "agent": cue.agent});
-            pen.append(
-                pen.draft(ENGINE, rehearsal_core::EventBody::Note { name: "cue_dismissed".into(), data }),
-            )?;
+            let kind = match cue.kind {
+                CueKind::Model => Seam::Model,
+                CueKind::Tool => Seam::Tool,
+                CueKind::User => Seam::User,
+            };
+            let agent = Some(cue.agent.clone());
+            let dismissed = CueDismissed { cue: cue.id.to_string(), kind, agent };
+            pen.append(pen.draft(ENGINE, EventBody::CueDismissed(dismissed)))?;
             Ok(())
         })
         .await?;

@@ -5,7 +5,6 @@ use rehearsal_core::{
     CallId, Draft, Event, EventBody, Ledger, Timestamp, ToolError, ToolOutcome, ToolResult, TurnId,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 
 use super::Pen;
@@ -32,13 +31,9 @@ pub struct Failure {
 
 /// The failure that an event tells, if it tells one.
 pub(super) fn failure_of(event: &Event) -> Option<Failure> {
-    let EventBody::Note { name, data } = &event.body else { return None };
-    if &**name != "run_failed" {
-        return None;
-    }
-    let text = |field: &str| data["error"][field].as_str().map(str::to_owned);
-    let kind = text("type").unwrap_or_else(|| "Error".to_owned());
-    Some(Failure { kind, message: text("message").unwrap_or_default(), at: event.at, seq: event.seq })
+    let EventBody::RunFailed { error } = &event.body else { return None };
+    let ToolError { kind, message, .. } = error.clone();
+    Some(Failure { kind, message, at: event.at, seq: event.seq })
 }
 
 /// The failure of the last run, unless the user has spoken since then or the session has come to its end.
@@ -50,8 +45,7 @@ pub(super) fn last_failure(ledger: &Ledger) -> Option<Failure> {
 /// Writes that the run failed, after the end of every call that it left open.
 pub(super) fn fail_run(pen: &mut Pen, kind: &str, message: &str) -> Result<(), Problem> {
     close_calls(pen, kind, message)?;
-    let data = json!({"error": {"type": kind, "message": message}});
-    pen.append(pen.draft(ENGINE, EventBody::Note { name: "run_failed".into(), data }))?;
+    pen.append(pen.draft(ENGINE, EventBody::RunFailed { error: ToolError::new(kind, message) }))?;
     Ok(())
 }
 
@@ -95,11 +89,11 @@ pub(super) fn open_turns(ledger: &Ledger) -> IndexSet<TurnId> {
             (EventBody::ModelResponse(_), Some(turn)) => {
                 open.shift_remove(turn);
             }
-            (EventBody::Note { name, data }, _) if &**name == "cue_dismissed" => {
-                open.retain(|turn| data["cue"] != turn.as_str());
+            (EventBody::CueDismissed(dismissed), _) => {
+                open.retain(|turn| dismissed.cue != turn.as_str());
             }
             // Whoever asked in this run asks no more.
-            (EventBody::Note { name, .. }, _) if &**name == "run_failed" => open.clear(),
+            (EventBody::RunFailed { .. }, _) => open.clear(),
             _ => {}
         }
     }

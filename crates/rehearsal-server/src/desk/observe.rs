@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rehearsal_core::{
-    CallId, Content, Decision, Draft, EventBody, InvocationId, ModelResponse, Player, SessionId, StatePatch,
-    Timestamp, ToolError, ToolOutcome, ToolResult, TurnId,
+    CallId, Content, Decision, Draft, EventBody, InvocationId, LaterResult, ModelResponse, Player, SessionId,
+    StatePatch, Timestamp, ToolError, ToolOutcome, ToolResult, TurnId,
 };
 use rehearsal_store::{CueId, LONG, Payload, beginning};
 use serde::{Deserialize, Serialize};
@@ -314,8 +314,11 @@ fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
         Observed::ToolResult { call_id, late, tool, output, error, .. }
             if *late || is_closed(pen, &CallId::new(call_id.as_str())) =>
         {
-            let data = json!({"call": call_id, "tool": tool, "output": output, "error": error});
-            other(pen, plain(EventBody::Note { name: "late_result".into(), data }))
+            let result = later(call_id, tool, output.as_ref(), error.as_ref())?;
+            if let Some(body) = exception(&result.call, &result.outcome, error.as_ref()) {
+                pen.append(plain(body))?;
+            }
+            other(pen, plain(EventBody::LateResult(result)))
         }
         Observed::ToolResult { call_id, again: true, tool, output, error, state_delta, .. }
             if is_answered(pen, &CallId::new(call_id.as_str())) =>
@@ -324,8 +327,11 @@ fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
             if !changes.is_empty() {
                 pen.append(plain(EventBody::StateChange { changes }))?;
             }
-            let data = json!({"call": call_id, "tool": tool, "output": output, "error": error});
-            other(pen, plain(EventBody::Note { name: "repeated_result".into(), data }))
+            let result = later(call_id, tool, output.as_ref(), error.as_ref())?;
+            if let Some(body) = exception(&result.call, &result.outcome, error.as_ref()) {
+                pen.append(plain(body))?;
+            }
+            other(pen, plain(EventBody::RepeatedResult(result)))
         }
         Observed::ToolResult { .. } => record_result(pen, seen, &place),
         Observed::StateChange { state_delta } => {
@@ -360,11 +366,8 @@ fn record(pen: &mut Pen, seen: &Observation) -> Result<(), Problem> {
                 &error.kind,
                 &format!("the run failed before this tool was done: {}", error.message),
             )?;
-            let data = json!({"error": error});
-            other(
-                pen,
-                Draft { author: ENGINE.into(), ..plain(EventBody::Note { name: "run_failed".into(), data }) },
-            )
+            let body = EventBody::RunFailed { error: error.into() };
+            other(pen, Draft { author: ENGINE.into(), ..plain(body) })
         }
     }
 }
@@ -385,9 +388,7 @@ fn record_result(pen: &mut Pen, seen: &Observation, place: &InvocationId) -> Res
         return Err(Problem::conflict("other_tool", detail));
     }
     let outcome = outcome(output.as_ref(), error.as_ref())?;
-    if let (ToolOutcome::Output(_), Some(error)) = (&outcome, error) {
-        let data = json!({"call": call_id, "error": error});
-        let body = EventBody::Note { name: "tool_exception".into(), data };
+    if let Some(body) = exception(&call, &outcome, error.as_ref()) {
         pen.append(Draft { invocation: Some(place.clone()), ..Draft::new(at, seen.agent.as_str(), body) })?;
     }
     let changes = patch_from_flat(pen.ledger().state(), state_delta);
@@ -423,6 +424,30 @@ fn named_call(id: &str) -> Result<CallId, Problem> {
         return Err(Problem::invalid("invalid_id", "a `call_id` is empty; it joins a call to its result"));
     }
     Ok(CallId::new(id))
+}
+
+/// What a call gave though nobody waits for it any more: also that it gave nothing at all.
+fn later(
+    call: &str,
+    tool: &str,
+    output: Option<&Value>,
+    error: Option<&ToolFailure>,
+) -> Result<LaterResult, Problem> {
+    let outcome = match (output, error) {
+        (None, None) => ToolOutcome::Output(Value::Null),
+        (output, error) => outcome(output, error)?,
+    };
+    Ok(LaterResult { call: named_call(call)?, tool: tool.into(), outcome })
+}
+
+/// What a tool raised where something else was recorded as its result.
+fn exception(call: &CallId, outcome: &ToolOutcome, error: Option<&ToolFailure>) -> Option<EventBody> {
+    match (outcome, error) {
+        (ToolOutcome::Output(_), Some(error)) => {
+            Some(EventBody::ToolException { call: call.clone(), error: error.into() })
+        }
+        _ => None,
+    }
 }
 
 /// What came of a call. What the runtime recorded counts; an exception counts as an error when nothing was recorded

@@ -305,8 +305,7 @@ impl Desk {
                     meta.insert("host".to_owned(), host.clone().into());
                 }
                 pen.meta(Value::Object(meta));
-                let data = json!({"agent": agent});
-                pen.append(pen.draft(ENGINE, EventBody::Note { name: "agent_chosen".into(), data }))?;
+                pen.append(pen.draft(ENGINE, EventBody::AgentChosen { agent: agent.as_str().into() }))?;
                 Ok(())
             })
             .await?;
@@ -344,8 +343,7 @@ impl Desk {
             }
             pen.require_open()?;
             if let Some(reason) = reason {
-                let data = json!({"reason": reason});
-                pen.append(pen.draft(ENGINE, EventBody::Note { name: "cancel_reason".into(), data }))?;
+                pen.append(pen.draft(ENGINE, EventBody::CancelReason { reason: reason.to_owned() }))?;
             }
             if let Some(host) = played_by(pen.record()).map(str::to_owned) {
                 let running = pen.ledger().calls().filter(|call| call.answer.is_none());
@@ -503,7 +501,7 @@ fn append_message(pen: &mut Pen, content: Content, heard: Heard) -> Result<(), P
 /// Whether the agent is at work on the last message: it has begun and not come to its end.
 pub(super) fn is_running(ledger: &Ledger) -> bool {
     let last = ledger.events().iter().rev().find_map(|event| match &event.body {
-        EventBody::Note { name, .. } if &**name == "run_failed" => Some(false),
+        EventBody::RunFailed { .. } => Some(false),
         EventBody::AgentStarted { .. } => Some(true),
         EventBody::AgentEnded { .. }
             if event.invocation.as_ref().is_some_and(|path| path.enclosure().is_empty()) =>

@@ -248,7 +248,7 @@ async fn a_run_that_could_not_begin_is_noted_once() {
     }
     stage.post(&path, json!({"done": {}})).await.refused(409, "refused");
     let notes = stage.bodies(session).await;
-    assert_eq!(notes.iter().filter(|body| body["name"] == "run_failed").count(), 1);
+    assert_eq!(notes.iter().filter(|body| body["type"] == "run_failed").count(), 1);
     stage.post(&format!("/v1/sessions/{session}/query"), json!({"text": "again"})).await.is(200);
 }
 
@@ -380,15 +380,15 @@ async fn a_session_goes_on_elsewhere_when_its_host_is_gone_in_the_middle() {
     let bodies = stage.bodies(&session).await;
     let result = bodies.iter().find(|body| body["type"] == "tool_result").unwrap();
     assert_eq!(result["outcome"]["error"]["type"], "HostGone");
-    let failed = bodies.iter().find(|body| body["name"] == "run_failed").unwrap();
-    assert!(failed["data"]["error"]["message"].as_str().unwrap().contains(&first), "{failed}");
+    let failed = bodies.iter().find(|body| body["type"] == "run_failed").unwrap();
+    assert!(failed["error"]["message"].as_str().unwrap().contains(&first), "{failed}");
     assert_eq!(work(&stage, &second).await.is(200)["content"]["parts"][0]["text"], "two");
 
     // The first one comes back: what it gives is told apart, and it is not given the old message again.
     let late = json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_result", "call_id": "c1", "tool": "add",
         "output": 3}]);
     stage.observe(&session, late).await.is(200);
-    assert_eq!(stage.bodies(&session).await.last().unwrap()["name"], "late_result");
+    assert_eq!(stage.bodies(&session).await.last().unwrap()["type"], "late_result");
     stage.clock.advance(Duration::from_secs(20));
     work(&stage, &first).await.is(204);
 }
@@ -425,7 +425,7 @@ async fn a_run_that_failed_leaves_no_call_open() {
     assert_eq!(shown["waiting_calls"], json!([]));
     let bodies = stage.bodies(&session).await;
     let types: Vec<_> = bodies.iter().map(|body| body["type"].as_str().unwrap()).collect();
-    assert_eq!(types[types.len() - 3..], ["tool_call", "tool_result", "note"]);
+    assert_eq!(types[types.len() - 3..], ["tool_call", "tool_result", "run_failed"]);
     let error = &bodies[bodies.len() - 2]["outcome"]["error"];
     assert!(error["message"].as_str().unwrap().contains("no number"), "{error}");
 }
@@ -530,8 +530,8 @@ async fn what_a_host_was_at_has_failed_when_it_leaves() {
     work(&stage, &first).await.is(200);
     stage.delete(&format!("/v1/hosts/{first}")).await.is(204);
     let failed = |bodies: Vec<Value>| {
-        let failed = bodies.into_iter().filter(|body| body["name"] == "run_failed");
-        failed.map(|body| body["data"]["error"]["message"].to_string()).collect::<Vec<_>>()
+        let failed = bodies.into_iter().filter(|body| body["type"] == "run_failed");
+        failed.map(|body| body["error"]["message"].to_string()).collect::<Vec<_>>()
     };
     let why = failed(stage.bodies(&session).await);
     assert!(why.len() == 1 && why[0].contains("went away"), "{why:?}");
@@ -553,7 +553,7 @@ async fn a_run_that_came_to_its_end_has_not_failed_when_its_host_leaves() {
     stage.observe(session, ended).await.is(200);
     stage.delete(&format!("/v1/hosts/{host}")).await.is(204);
     let bodies = stage.bodies(session).await;
-    assert!(bodies.iter().all(|body| body["name"] != "run_failed"), "{bodies:?}");
+    assert!(bodies.iter().all(|body| body["type"] != "run_failed"), "{bodies:?}");
     let history = stage.get(&format!("/v1/sessions/{session}/history")).await.is(200);
     assert_eq!(history["entries"].as_array().unwrap().last().unwrap()["content"], "done", "{history}");
 }
@@ -569,7 +569,7 @@ async fn a_run_that_ended_without_an_answer_has_failed_when_its_host_leaves() {
     stage.observe(session, ended).await.is(200);
     stage.delete(&format!("/v1/hosts/{host}")).await.is(204);
     let bodies = stage.bodies(session).await;
-    assert!(bodies.iter().any(|body| body["name"] == "run_failed"), "{bodies:?}");
+    assert!(bodies.iter().any(|body| body["type"] == "run_failed"), "{bodies:?}");
 }
 
 #[tokio::test]
@@ -583,7 +583,7 @@ async fn hosts_and_uploads_that_were_left_are_forgotten_after_a_day() {
     stage.clock.advance(Duration::from_hours(25));
     until(|| async { (stage.get("/v1/agents").await.is(200) == json!({"agents": []})).then_some(()) }).await;
     let bodies = stage.bodies(made["id"].as_str().unwrap()).await;
-    assert_eq!(bodies.last().unwrap()["name"], "run_failed");
+    assert_eq!(bodies.last().unwrap()["type"], "run_failed");
     let store = stage.store().await;
     until(|| async { store.upload(&upload).await.unwrap().is_none().then_some(()) }).await;
 }

@@ -251,8 +251,8 @@ async fn late_results_are_noted_even_after_the_end() {
     stage.post(&format!("/v1/sessions/{session}/cancel"), json!({})).await.is(200);
     let late = seen("tool_result", json!({"call_id": "c1", "tool": "add", "output": 7, "late": true}));
     stage.observe(&session, json!([late])).await.is(200);
-    let note = stage.bodies(&session).await.pop().unwrap();
-    assert_eq!((&note["name"], &note["data"]["output"]), (&json!("late_result"), &json!(7)));
+    let late = stage.bodies(&session).await.pop().unwrap();
+    assert_eq!((&late["type"], &late["outcome"]), (&json!("late_result"), &json!({"output": 7})));
     let entries = stage.get(&format!("/v1/sessions/{session}/history")).await.is(200);
     assert_eq!(entries["entries"][2]["error_type"], "Cancelled");
 }
@@ -504,18 +504,16 @@ async fn an_artifact_is_a_note_with_its_content_where_that_is_small() {
     batch.extend([result("c1", json!({"result": 1})), seen("agent_ended", json!({"output": "done"}))]);
     stage.observe(&session, json!(batch)).await.is(200);
 
-    let notes: Vec<Value> = (stage.bodies(&session).await.into_iter())
-        .filter(|body| body["name"] == "artifact_saved")
-        .map(|body| body["data"].clone())
-        .collect();
+    let saved: Vec<Value> =
+        (stage.bodies(&session).await.into_iter()).filter(|body| body["type"] == "artifact_saved").collect();
     assert_eq!(
-        notes,
+        saved,
         [
-            json!({"name": "plot.png", "version": 0, "call": "c1", "mime_type": "image/png", "size": 3,
+            json!({"type": "artifact_saved", "name": "plot.png", "version": 0, "call": "c1", "mime_type": "image/png", "size": 3,
                 "part": {"inline_data": {"mime_type": "image/png", "data": "AAAA"}}}),
-            json!({"name": "plot.png", "version": 1, "mime_type": "image/png", "size": 2 << 20,
+            json!({"type": "artifact_saved", "name": "plot.png", "version": 1, "mime_type": "image/png", "size": 2 << 20,
                 "left_out": "only artifacts of at most 1048576 bytes are kept with their content"}),
-            json!({"name": "user:memo", "version": 0, "left_out": "it could not be read: no"}),
+            json!({"type": "artifact_saved", "name": "user:memo", "version": 0, "left_out": "it could not be read: no"}),
         ]
     );
 

@@ -98,7 +98,7 @@ async fn cancelling_dismisses_cues_and_sends_home_who_waits() {
     assert_eq!(stage.get(&format!("/v1/cues/{first}")).await.is(200)["status"], "dismissed");
     stage.answer(&first, json!({"text": "late"})).await.refused(410, "dismissed");
     let bodies = stage.bodies(&session).await;
-    assert!(bodies.iter().any(|body| body["data"]["reason"] == "wrong agent"), "{bodies:?}");
+    assert!(bodies.iter().any(|body| body["reason"] == "wrong agent"), "{bodies:?}");
     assert_eq!(bodies.last().unwrap()["type"], "session_ended");
     stage.get(&format!("/v1/sessions/{session}/eval-case")).await.refused(409, "not_exportable");
 }
@@ -170,7 +170,7 @@ async fn cancelling_a_session_ends_its_calls() {
     let late = json!([{"event_id": uuid(), "agent": "clerk", "type": "tool_result", "call_id": "c1", "tool": "add",
         "output": 1, "late": true}]);
     stage.observe(&session, late).await.is(200);
-    assert_eq!(stage.bodies(&session).await.last().unwrap()["name"], "late_result");
+    assert_eq!(stage.bodies(&session).await.last().unwrap()["type"], "late_result");
 }
 
 #[tokio::test]

@@ -11,8 +11,12 @@ use super::db::meaning;
 use crate::StoreError;
 
 /// What brings a file from each version to the next.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema.sql"), include_str!("schema-2.sql"), include_str!("schema-3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("schema-2.sql"),
+    include_str!("schema-3.sql"),
+    include_str!("schema-4.sql"),
+];
 
 /// `auto_vacuum` with which free pages can be cut off the file while others use it.
 pub(super) const INCREMENTAL: u32 = 2;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rehearsal_core::{EventBody, TurnId};
+use rehearsal_core::{EventBody, Ledger, TurnId};
 use rehearsal_store::{
     CueChange, CueId, NewCue, NewWork, Payload, SessionSource, SessionStatus, StoreError, Write,
 };
@@ -22,6 +22,26 @@ async fn end(
 }
 
 behaviours! {
+    /// The rules of the database know what stands beside the conversation as the ledger does.
+    async fn what_stands_beside_the_conversation_may_come_before_it_and_after_its_end(home: &Home) {
+        let ledger = Ledger::from_jsonl(include_str!("../../../rehearsal-core/tests/golden/beside.jsonl")).unwrap();
+        let beside = || ledger.events().iter().map(|event| event.body.clone()).filter(EventBody::is_beside);
+        let kinds: std::collections::BTreeSet<&str> = beside().map(|body| body.kind()).collect();
+        assert_eq!(kinds.len(), 18, "{kinds:?}");
+        let session = fresh();
+        let mut write = create(&session, SessionSource::Api);
+        write.events = vec![event(1, started())];
+        home.store.write(write).await.unwrap();
+        for body in beside() {
+            home.append(&session, body, None).await.unwrap();
+        }
+        home.append(&session, said("hi"), None).await.unwrap();
+        end(home, &session, SessionStatus::Cancelled).await.unwrap();
+        for body in beside() {
+            home.append(&session, body, None).await.unwrap();
+        }
+    }
+
     async fn a_turn_has_one_request_and_at_most_one_response(home: &Home) {
         let (session, turn) = (home.session().await, id());
         let turn = Some(turn.as_str());
@@ -67,10 +87,10 @@ behaviours! {
         assert_eq!(home.store.session(&session).await.unwrap().unwrap().last_seq, 4);
     }
 
-    async fn only_notes_follow_the_end(home: &Home) {
+    async fn nothing_that_is_said_follows_the_end(home: &Home) {
         let session = home.session().await;
         end(home, &session, SessionStatus::Cancelled).await.unwrap();
-        assert_refused(home.append(&session, said("still there?"), None).await, "only notes can follow");
+        assert_refused(home.append(&session, said("still there?"), None).await, "only what stands beside the conversation can follow");
         home.append(&session, note(), None).await.unwrap();
     }
 

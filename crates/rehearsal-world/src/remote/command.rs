@@ -381,7 +381,7 @@ impl Turn<'_> {
 }
 
 fn log(cx: &mut Context<'_>, text: &str) -> Result<(), RunError> {
-    cx.append(EventBody::Note { name: "agent_log".into(), data: json!({"text": text}) })
+    cx.append(EventBody::AgentLog { text: text.to_owned() })
 }
 
 /// What a final answer says and what it gives: one stands for the other where it is missing.

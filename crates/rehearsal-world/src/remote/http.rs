@@ -26,9 +26,6 @@ const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 /// How much of an answer an error shows, in characters.
 const SHOWN: usize = 500;
 
-/// The note that keeps the session id of the server on the ledger.
-const SESSION_NOTE: &str = "remote_session";
-
 /// How to talk to an agent behind an HTTP endpoint.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
@@ -213,9 +210,7 @@ impl HttpAgent {
     /// The session id the server gave last.
     fn given_session(&self, cx: &Context<'_>) -> Option<Value> {
         cx.ledger().events().iter().rev().find_map(|event| match &event.body {
-            EventBody::Note { name, data } if **name == *SESSION_NOTE && event.author == self.name => {
-                data.get("session").cloned()
-            }
+            EventBody::RemoteSession { session } if event.author == self.name => Some(session.clone()),
             _ => None,
         })
     }
@@ -372,7 +367,7 @@ impl HttpAgent {
         if self.given_session(cx).as_ref() == Some(id) {
             return Ok(());
         }
-        cx.append(EventBody::Note { name: SESSION_NOTE.into(), data: json!({"session": id}) })
+        cx.append(EventBody::RemoteSession { session: id.clone() })
     }
 }
 

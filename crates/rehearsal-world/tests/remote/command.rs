@@ -17,7 +17,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
 use super::{
-    around, conversation, error_of, go_on, introduction, last_output, new_session, notes, reloaded, say,
+    around, conversation, error_of, go_on, introduction, last_output, new_session, reloaded, say, told,
     transcript,
 };
 
@@ -408,7 +408,7 @@ receive()
         clerk: Done."#]]
     .assert_eq(&transcript(session.ledger()));
     assert_eq!(last_output(&session), json!({"ok": true}));
-    assert_eq!(notes(&session, "agent_log"), [json!({"text": "thinking"})]);
+    assert_eq!(told(&session, "agent_log"), [json!({"text": "thinking"})]);
     assert_eq!(session.ledger().usage(), Some(Usage { input: 5, output: 2, ..Usage::default() }));
 }
 

@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::{
-    around, conversation, error_of, go_on, introduction, last_output, new_session, notes, reloaded, say,
+    around, conversation, error_of, go_on, introduction, last_output, new_session, reloaded, say, told,
     transcript,
 };
 
@@ -114,7 +114,7 @@ async fn a_message_is_a_request_and_the_session_is_the_servers_as_soon_as_it_gav
     let own = session.ledger().session().as_str();
     let sent = [json!({"message": "hi", "session": own}), json!({"message": "bye", "session": "server-1"})];
     assert_eq!(server.bodies(), sent);
-    assert_eq!(notes(&session, "remote_session"), [json!({"session": "server-1"})]);
+    assert_eq!(told(&session, "remote_session"), [json!({"session": "server-1"})]);
     expect![[r#"
         user: hi
         desk: Hello!

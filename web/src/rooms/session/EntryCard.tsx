@@ -7,14 +7,7 @@ import { oneLine } from "../../json/show";
 import { Tree } from "../../json/Tree";
 import { artifactOf } from "../../ledger/artifacts";
 import type { Entry, Kind } from "../../ledger/entries";
-import {
-  type Body,
-  type Content,
-  callsOf,
-  type LedgerEvent,
-  type ToolFailure,
-  textOf,
-} from "../../ledger/event";
+import { type Body, type Content, callsOf, type LedgerEvent, textOf } from "../../ledger/event";
 import type { Change } from "../../ledger/state";
 import { Command } from "../../ui/Copy";
 import { Icon, type IconName } from "../../ui/Icon";
@@ -123,6 +116,8 @@ function summary({ event }: Entry): string {
     case "tool_call":
       return oneLine(body.args);
     case "tool_result":
+    case "repeated_result":
+    case "late_result":
       return "error" in body.outcome
         ? oneLine(`${body.outcome.error.type}: ${body.outcome.error.message}`)
         : oneLine(body.outcome.output);
@@ -133,14 +128,21 @@ function summary({ event }: Entry): string {
       return oneLine(textOf(body.content));
     case "state_change":
       return oneLine(body.changes);
-    case "note": {
-      const artifact = artifactOf(event);
-      if (artifact) return `version ${artifact.version}`;
-      const failure = failureOf(body.data);
-      return failure ? oneLine(`${failure.type}: ${failure.message}`) : oneLine(body.data);
-    }
+    case "run_failed":
+    case "tool_exception":
+      return oneLine(`${body.error.type}: ${body.error.message}`);
+    case "artifact_saved":
+      return `version ${body.version}`;
+    case "note":
+      return oneLine(body.data);
     case "error":
       return oneLine(body.message);
+    case "cue_dismissed":
+    case "turn_decision":
+    case "time_limit":
+    case "agent_log":
+    case "cancel_reason":
+      return oneLine(fieldsOf(body));
     default:
       return "";
   }
@@ -173,6 +175,8 @@ function EntryBody({ session, entry, brief }: EntryBodyProps): ReactNode {
         />
       );
     case "tool_result":
+    case "repeated_result":
+    case "late_result":
       return "error" in body.outcome ? (
         <Failure {...body.outcome.error} />
       ) : (
@@ -204,15 +208,14 @@ function EntryBody({ session, entry, brief }: EntryBodyProps): ReactNode {
       );
     case "error":
       return <Failure type={body.kind} message={body.message} />;
-    case "note": {
+    case "run_failed":
+    case "tool_exception":
+      return <Failure {...body.error} />;
+    case "artifact_saved": {
       const artifact = artifactOf(entry.event);
-      if (artifact) return <ArtifactContent session={session} artifact={artifact} />;
-      const failure = failureOf(body.data);
-      if (failure) return <Failure {...failure} />;
-      if (entry.kind === "output") {
-        const { output } = body.data as { output?: Json };
-        return <Value value={unwrapped(output ?? null)} label={`the output of ${entry.about}`} />;
-      }
+      return artifact && <ArtifactContent session={session} artifact={artifact} />;
+    }
+    case "note":
       return (
         <Tree
           value={body.data}
@@ -220,15 +223,8 @@ function EntryBody({ session, entry, brief }: EntryBodyProps): ReactNode {
           whole={wholeOf((body) => (body.type === "note" ? body.data : null))}
         />
       );
-    }
     default:
-      return (
-        <Tree
-          value={body as unknown as Json}
-          label={entry.word.toLowerCase()}
-          whole={wholeOf((body) => body as unknown as Json)}
-        />
-      );
+      return <Tree value={fieldsOf(body)} label={entry.word.toLowerCase()} whole={wholeOf(fieldsOf)} />;
   }
 }
 
@@ -239,15 +235,9 @@ function unwrapped(output: Json): Json {
   return keys.length === 1 && keys[0] === "result" ? (output.result ?? null) : output;
 }
 
-/** What went wrong, where a note tells that something did. */
-function failureOf(data: Json): ToolFailure | null {
-  const { error } = (data ?? {}) as { error?: Partial<ToolFailure> | null };
-  if (typeof error?.type !== "string" || typeof error.message !== "string") return null;
-  return {
-    type: error.type,
-    message: error.message,
-    ...(error.traceback ? { traceback: error.traceback } : {}),
-  };
+/** What an event says besides what kind it is. */
+function fieldsOf({ type: _, ...fields }: Body): Json {
+  return fields as unknown as Json;
 }
 
 /** What the user said, or answered to a call that was left to them. */
