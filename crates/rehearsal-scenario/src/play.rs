@@ -26,8 +26,9 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
 use crate::{
-    Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation, Prices,
-    Scenario, Scope, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind, TurnView,
+    Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation,
+    EvaluationScope, Prices, Scenario, Server, Step, StepEnded, StepKind, StepStarted, StepView,
+    TerminationKind, TurnView,
 };
 
 pub(crate) mod mocks;
@@ -232,7 +233,7 @@ impl Stage {
         };
         let taken = view(scene, number, |view| view.turns().len());
         let metrics: Vec<MetricRef> =
-            self.metrics(&conversation.turn_evaluations, Scope::Turn { step: number, turn: taken }, "");
+            self.metrics(&conversation.turn_evaluations, EvaluationScope::Turn { step: number, turn: taken });
         scene.evaluate(&metrics).await;
         if let Some(end) = self.conversation_end(number, conversation, taken, scene).await? {
             self.end_conversation(number, conversation, end, scene).await?;
@@ -259,8 +260,8 @@ impl Stage {
             conversation: Some(end),
             ..self.ended(number).await?
         };
-        let scope = Scope::Step(number);
-        let metrics = self.metrics(&conversation.final_evaluations, scope, " final");
+        let scope = EvaluationScope::Final { step: number };
+        let metrics = self.metrics(&conversation.final_evaluations, scope);
         self.finish(number, ended, metrics, scene).await
     }
 
@@ -451,14 +452,14 @@ impl Stage {
                 scene.tell(EventBody::StepCommands { commands })?;
             }
         }
-        let scope = Scope::Step(number);
-        metrics.extend(self.metrics(&self.step(number).evaluations, scope, ""));
+        let scope = EvaluationScope::Step { step: number };
+        metrics.extend(self.metrics(&self.step(number).evaluations, scope));
         scene.evaluate(&metrics).await;
         Ok(())
     }
 
-    fn metrics(&self, evaluations: &[Evaluation], scope: Scope, part: &str) -> Vec<MetricRef> {
-        evaluators(evaluations, scope, part, &self.prices)
+    fn metrics(&self, evaluations: &[Evaluation], scope: EvaluationScope) -> Vec<MetricRef> {
+        evaluators(evaluations, scope, &self.prices)
     }
 
     /// What a condition's expression sees.
@@ -486,18 +487,12 @@ impl Stage {
 /// The evaluators of a list of evaluations, with names that are unique in a case.
 pub(crate) fn evaluators(
     evaluations: &[Evaluation],
-    scope: Scope,
-    part: &str,
+    scope: EvaluationScope,
     prices: &Arc<Prices>,
 ) -> Vec<MetricRef> {
     let mut names: Vec<String> = Vec::new();
-    let place = match scope {
-        Scope::Session => part.to_owned(),
-        Scope::Step(step) => format!("{step}{part}"),
-        Scope::Turn { step, turn } => format!("{step}.{turn}"),
-    };
     let evaluator = |evaluation: &Evaluation| -> MetricRef {
-        let label = format!("{place}: {}", evaluation.label());
+        let label = format!("{scope}: {}", evaluation.label());
         let mut name = label.clone();
         let mut number = 1;
         while names.contains(&name) {
@@ -505,7 +500,7 @@ pub(crate) fn evaluators(
             name = format!("{label} ({number})");
         }
         names.push(name.clone());
-        Arc::new(evaluation.check.clone().scoped(name, scope).prices(prices.clone()))
+        Arc::new(evaluation.check.clone().scoped(name, scope.scope()).prices(prices.clone()))
     };
     evaluations.iter().map(evaluator).collect()
 }

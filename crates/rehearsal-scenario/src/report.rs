@@ -1,5 +1,6 @@
 //! What a run of a scenario came to, for people and programs that read the result.
 
+use std::fmt;
 use std::sync::Arc;
 
 use rehearsal_core::{
@@ -148,6 +149,12 @@ pub struct TrajectoryStep {
 pub struct EvaluationResult {
     /// Its name in the case.
     pub name: String,
+    /// What it asks, without where.
+    #[serde(default)]
+    pub label: String,
+    /// What it looked at.
+    #[serde(default)]
+    pub scope: EvaluationScope,
     /// Its type, such as `string_contains`.
     #[serde(rename = "type")]
     pub kind: String,
@@ -172,6 +179,55 @@ pub struct EvaluationResult {
     /// Why it came to that, with the numbers of events on the ledger.
     #[schemars(with = "Vec<EvidenceForm>")]
     pub evidence: Vec<Evidence>,
+}
+
+/// What an evaluation looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "of", rename_all = "snake_case")]
+pub enum EvaluationScope {
+    /// The whole session, or what an earlier version did not say.
+    #[default]
+    Session,
+    /// A step.
+    Step {
+        /// Its number, from 1.
+        step: usize,
+    },
+    /// A turn of a conversation.
+    Turn {
+        /// The number of the step, from 1.
+        step: usize,
+        /// The number of the turn in it, from 1.
+        turn: usize,
+    },
+    /// A conversation, when it had ended.
+    Final {
+        /// The number of the step, from 1.
+        step: usize,
+    },
+}
+
+impl EvaluationScope {
+    /// The part of the ledger that is looked at.
+    pub(crate) fn scope(self) -> Scope {
+        match self {
+            Self::Session => Scope::Session,
+            Self::Step { step } | Self::Final { step } => Scope::Step(step),
+            Self::Turn { step, turn } => Scope::Turn { step, turn },
+        }
+    }
+}
+
+/// Where it stands in the names of a case.
+impl fmt::Display for EvaluationScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session => Ok(()),
+            Self::Step { step } => write!(f, "{step}"),
+            Self::Turn { step, turn } => write!(f, "{step}.{turn}"),
+            Self::Final { step } => write!(f, "{step} final"),
+        }
+    }
 }
 
 /// A conversation and what it came to.
@@ -339,7 +395,7 @@ impl ScenarioResult {
             seed: result.seed,
             duration_ms: result.duration_ms,
             error: result.error.clone(),
-            terminated_by: terminated_by(result, &run.main),
+            terminated_by: Termination::of(run).map(|termination| termination.to_string()),
             steps: reading.steps(),
             mocks: reading.mocks(),
             token_usage: result.token_usage,
@@ -361,17 +417,37 @@ impl ScenarioResult {
     }
 }
 
-/// Which limit ended a run, in words.
-fn terminated_by(result: &CaseResult, main: &Ledger) -> Option<String> {
-    let reason = result.termination_reason?;
-    let limit = match reason {
-        EndReason::MaxDuration => time_limit(main).or(Some("the time limit of the run".to_owned())),
-        _ => None,
-    };
-    Some(match limit {
-        Some(limit) => format!("{limit} was reached"),
-        None => json!(reason).as_str().unwrap_or_default().replace('_', " "),
-    })
+/// What ended a run before its steps did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Termination {
+    /// A limit of the file, in its words.
+    Limit(String),
+    /// The limit of the whole run.
+    RunLimit,
+    /// Another reason.
+    Reason(EndReason),
+}
+
+impl Termination {
+    /// What ended a run, if something did before its steps.
+    pub fn of(run: &CaseRun) -> Option<Self> {
+        Some(match run.result.termination_reason? {
+            EndReason::MaxDuration => time_limit(&run.main).map_or(Self::RunLimit, Self::Limit),
+            reason => Self::Reason(reason),
+        })
+    }
+}
+
+impl fmt::Display for Termination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit(limit) => write!(f, "{limit} was reached"),
+            Self::RunLimit => f.write_str("the time limit of the run was reached"),
+            Self::Reason(reason) => {
+                f.write_str(&json!(reason).as_str().unwrap_or_default().replace('_', " "))
+            }
+        }
+    }
 }
 
 fn time_limit(main: &Ledger) -> Option<String> {
@@ -411,8 +487,7 @@ impl Reading<'_> {
 
     fn step(&self, step: &Step, view: &StepView<'_>) -> StepResult {
         let number = view.started.step;
-        let scope = Scope::Step(number);
-        let evaluations = self.found(&step.evaluations, scope, "");
+        let evaluations = self.found(&step.evaluations, EvaluationScope::Step { step: number });
         let conversation = match &step.action {
             Action::Conversation { conversation, .. } => Some(self.conversation(conversation, view)),
             _ => None,
@@ -441,8 +516,8 @@ impl Reading<'_> {
     }
 
     /// What the evaluations of a list found; those that were not made are unscored.
-    fn found(&self, evaluations: &[Evaluation], scope: Scope, part: &str) -> Vec<EvaluationResult> {
-        let named = evaluators(evaluations, scope, part, &self.prices);
+    fn found(&self, evaluations: &[Evaluation], scope: EvaluationScope) -> Vec<EvaluationResult> {
+        let named = evaluators(evaluations, scope, &self.prices);
         let pairs = named.iter().zip(evaluations);
         pairs
             .map(|(metric, evaluation)| {
@@ -450,6 +525,8 @@ impl Reading<'_> {
                 let nothing = "it was not evaluated";
                 EvaluationResult {
                     name: metric.name().to_owned(),
+                    label: evaluation.label(),
+                    scope,
                     kind: evaluation.type_name().to_owned(),
                     line: evaluation.line,
                     description: evaluation.description.clone(),
@@ -472,12 +549,12 @@ impl Reading<'_> {
         let turns: Vec<ConversationTurn> = views
             .iter()
             .map(|turn| {
-                let scope = Scope::Turn { step: number, turn: turn.number };
-                self.turn(turn, self.found(&conversation.turn_evaluations, scope, ""))
+                let scope = EvaluationScope::Turn { step: number, turn: turn.number };
+                self.turn(turn, self.found(&conversation.turn_evaluations, scope))
             })
             .collect();
-        let scope = Scope::Step(number);
-        let final_evaluations = self.found(&conversation.final_evaluations, scope, " final");
+        let scope = EvaluationScope::Final { step: number };
+        let final_evaluations = self.found(&conversation.final_evaluations, scope);
         let end = view.ended.as_ref().and_then(|ended| ended.conversation.clone());
         let passed =
             |evaluations: &[EvaluationResult]| evaluations.iter().all(|evaluation| evaluation.success);

@@ -7,7 +7,7 @@ use rehearsal_metrics::MetricRef;
 use rehearsal_sim::{CaseRun, Judges, Judgment, judge_ledger};
 
 use crate::play::evaluators;
-use crate::{Action, BuildModel, Scenario, Scope, StepKind, StepView, Strategy, TurnView};
+use crate::{Action, BuildModel, EvaluationScope, Scenario, StepKind, StepView, Strategy, TurnView};
 
 /// The kind of failure of a ledger that lacks a step of the file.
 pub(crate) const MISSING_STEP: &str = "missing_step";
@@ -54,17 +54,18 @@ impl Scenario {
         for view in StepView::all(ledger) {
             let number = view.started.step;
             let Some(step) = number.checked_sub(1).and_then(|at| self.run.get(at)) else { continue };
-            let whole = Scope::Step(number);
             let mut last = Vec::new();
             if let Action::Conversation { conversation, .. } = &step.action {
                 for turn in view.turns().iter().filter(|turn| came_to_its_end(turn)) {
-                    let scope = Scope::Turn { step: number, turn: turn.number };
-                    groups.push(evaluators(&conversation.turn_evaluations, scope, "", &prices));
+                    let scope = EvaluationScope::Turn { step: number, turn: turn.number };
+                    groups.push(evaluators(&conversation.turn_evaluations, scope, &prices));
                 }
-                last = evaluators(&conversation.final_evaluations, whole, " final", &prices);
+                let scope = EvaluationScope::Final { step: number };
+                last = evaluators(&conversation.final_evaluations, scope, &prices);
             }
             if view.ended.is_some() {
-                last.extend(evaluators(&step.evaluations, whole, "", &prices));
+                let scope = EvaluationScope::Step { step: number };
+                last.extend(evaluators(&step.evaluations, scope, &prices));
                 groups.push(last);
             }
         }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use clap::Args;
 use rehearsal_core::mask::SHORTEST;
-use rehearsal_core::{Clock as _, RepeatStatistics, Summary, SystemClock};
+use rehearsal_core::{Clock as _, EndReason, RepeatStatistics, Summary, SystemClock};
 use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_models::Providers;
 use rehearsal_run::{OutFolder, RunJournal, ledger_path};
-use rehearsal_scenario::{Backstage, Commands, ScenarioResult, compile};
+use rehearsal_scenario::{Backstage, Commands, ScenarioResult, Termination, compile};
 use rehearsal_sim::{Cancel, CaseMaker, OnFirstFailure, Suite, SuiteEvent, SuiteRun};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -390,11 +390,13 @@ async fn results(args: &RunArgs, loaded: &[Loaded], run: &SuiteRun, left: &Left)
     for (case, place) in run.runs.iter().zip(&run.places) {
         let Loaded { path, scenario } = &loaded[*place];
         let mut result = ScenarioResult::new(scenario, &path.display().to_string(), case);
-        match (result.terminated_by.as_deref(), args.timeout) {
-            (Some("the time limit of the run was reached"), Some(limit)) => {
+        match (Termination::of(case), args.timeout) {
+            (Some(Termination::RunLimit), Some(limit)) => {
                 result.terminated_by = Some(format!("`--timeout` of {limit:?} was reached"));
             }
-            (Some("cancelled"), _) => result.terminated_by = Some("it was interrupted".to_owned()),
+            (Some(Termination::Reason(EndReason::Cancelled)), _) => {
+                result.terminated_by = Some("it was interrupted".to_owned());
+            }
             _ => {}
         }
         if let Some(out) = &left.out {

@@ -230,6 +230,12 @@ async fn the_transcript_is_exported_unless_told() {
     let transcript = "Turn 1:\nUser: one\nAgent: first\n\nTurn 2:\nUser: two\nAgent: third\n";
     assert_eq!(played.conversation(1).conversation_transcript.as_deref(), Some(transcript));
     assert_eq!(played.step(1).execution.as_ref().unwrap().stdout, transcript);
+    let second = &played.json()["steps"][0]["conversation"]["turns"][1]["turnEvaluations"][0];
+    assert_eq!(second["scope"], json!({"of": "turn", "step": 1, "turn": 2}));
+    assert_eq!(
+        (&second["name"], &second["label"]),
+        (&json!("1.2: string_contains \"r\""), &json!("string_contains \"r\""))
+    );
     let mut without = lines.to_vec();
     without.push("debug_options: {export_full_transcript: false}");
     let played = play(&scenario("agent: {script: [first, third]}", &without)).await;
@@ -252,6 +258,7 @@ async fn a_conversation_has_the_fields_of_its_turns_its_result_and_its_counts() 
     assert_eq!(turn["roomId"], played.run.main.session().as_str());
     assert_eq!(turn["duration"], 300);
     assert_eq!(turn["executionResult"]["durationMs"], 300);
+    assert_eq!(json["finalEvaluations"][0]["scope"], json!({"of": "final", "step": 1}));
     assert_eq!(turn["executionResult"]["stdout"], "a");
     assert_eq!(turn["trajectory"][0]["type"], "action");
     assert_eq!(json["turns"][1]["trajectory"].as_array().unwrap().len(), 1);

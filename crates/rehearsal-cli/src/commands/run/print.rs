@@ -6,7 +6,7 @@ use rehearsal_core::{
     CaseResult, Failure, Ledger, LineKind, MetricStatus, Phase, RepeatStatistics, Summary, Verdict,
     transcript,
 };
-use rehearsal_scenario::{EvaluationResult, ScenarioResult, StepResult, StepStatus};
+use rehearsal_scenario::{EvaluationResult, EvaluationScope, ScenarioResult, StepResult, StepStatus};
 
 use super::progress::{seconds, word};
 use crate::output::{one_line, visible};
@@ -175,7 +175,7 @@ impl Printer {
             MetricStatus::Error | MetricStatus::Unscored => ("undecided", "33"),
         };
         let score = evaluation.score.map(|score| format!(" (score {score:.2})")).unwrap_or_default();
-        let (mark, name) = (self.paint(code, mark), one_line(&label(&evaluation.name)));
+        let (mark, name) = (self.paint(code, mark), one_line(&label(evaluation)));
         let _ = writeln!(text, "{MARGIN}  {mark} {name}{score}, line {}", evaluation.line);
         let indent = MARGIN.len() + 4;
         let margin = " ".repeat(indent);
@@ -319,13 +319,13 @@ fn pointed_at(result: &ScenarioResult) -> Vec<u64> {
         .collect()
 }
 
-/// A name without the number of the step it stands under, and with its turn in words.
-fn label(name: &str) -> String {
-    let Some((place, what)) = name.split_once(": ") else { return name.to_owned() };
-    match (place.split_once('.'), place.ends_with(" final")) {
-        (Some((_, turn)), _) => format!("turn {turn}: {what}"),
-        (None, true) => format!("at the end: {what}"),
-        (None, false) => what.to_owned(),
+/// What an evaluation asks, with its turn in words; it stands under its step.
+fn label(evaluation: &EvaluationResult) -> String {
+    let what = &evaluation.label;
+    match evaluation.scope {
+        EvaluationScope::Session | EvaluationScope::Step { .. } => what.clone(),
+        EvaluationScope::Turn { turn, .. } => format!("turn {turn}: {what}"),
+        EvaluationScope::Final { .. } => format!("at the end: {what}"),
     }
 }
 
@@ -358,12 +358,5 @@ mod tests {
     #[test]
     fn lines_are_indented_but_not_empty_ones() {
         assert_eq!(indented("a\n\n\nb\n", 2), "a\n\n\n  b");
-    }
-
-    #[test]
-    fn names_say_what_their_step_does_not() {
-        assert_eq!(label("1: string_contains \"a: b\""), "string_contains \"a: b\"");
-        assert_eq!(label("2.3: regex_match x"), "turn 3: regex_match x");
-        assert_eq!(label("2 final: conversation_length"), "at the end: conversation_length");
     }
 }
