@@ -122,7 +122,7 @@ fn invalid(kind: &str, what: &str, tool: &str, violations: Vec<Violation>) -> To
     let list: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let breaks = if what == "result" { "breaks" } else { "break" };
     let message = format!("the {what} of `{tool}` {breaks} its schema: {}", list.join("; "));
-    ToolError { kind: kind.to_owned(), message, violations, traceback: None }
+    ToolError { kind: kind.to_owned(), message, violations, ..ToolError::default() }
 }
 
 /// What a tool may know while it runs.

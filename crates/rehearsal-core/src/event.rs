@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 pub use beside::{
     ArtifactSaved, CueDismissed, LaterResult, ReachedLimit, Seam, TurnDecision, UserSimulation,
@@ -534,19 +534,26 @@ impl ToolOutcome {
 
 /// Why a tool call failed, as the model sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{kind}: {message}")]
+#[error("{kind}: {message}{}", in_words(.status.as_ref()))]
 pub struct ToolError {
     /// The kind of error: `InvalidArguments`, `UnknownTool`, or the tool's own word.
     #[serde(rename = "type")]
     pub kind: String,
     /// What went wrong.
     pub message: String,
+    /// The number that the service behind the tool gave for it, such as 429.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Number>,
     /// Where the arguments break the schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Violation>,
     /// Where it went wrong, in the words of the tool's language. For people: no model sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceback: Option<String>,
+}
+
+fn in_words(status: Option<&Number>) -> String {
+    status.map(|status| format!(" (status {status})")).unwrap_or_default()
 }
 
 impl ToolError {

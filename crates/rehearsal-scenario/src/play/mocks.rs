@@ -11,7 +11,7 @@ use rehearsal_core::json::text;
 use rehearsal_core::{Player, SCENARIO, ToolError, ToolOutcome};
 use rehearsal_sim::StandIn;
 use rehearsal_sim::person::PeopleAtHand;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use super::told;
 use rehearsal_js::{Expression, JsError, Scope, Workers};
@@ -298,14 +298,21 @@ fn checked(outcome: ToolOutcome, own: &Arc<dyn Tool>) -> ToolOutcome {
     }
 }
 
+/// A number as people write it: 429, not 429.0.
+#[expect(clippy::cast_possible_truncation, reason = "whole numbers of this size are exact")]
+fn number(status: f64) -> Option<Number> {
+    let is_whole = status.fract() == 0.0 && status.abs() < 1e15;
+    if is_whole { Some((status as i64).into()) } else { Number::from_f64(status) }
+}
+
 impl Mock {
     /// The error it fails with.
     fn failure(&self) -> ToolError {
         match &self.error {
-            Some(error) => {
-                let status = error.status.map(|status| format!(" (status {status})")).unwrap_or_default();
-                ToolError::new(&error.code, format!("{}{status}", error.message))
-            }
+            Some(error) => ToolError {
+                status: error.status.and_then(number),
+                ..ToolError::new(&error.code, &error.message)
+            },
             None => ToolError::new("RandomFailure", "this call was made to fail by chance"),
         }
     }
