@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 
 /// An artifact of more bytes is kept without its content.
 const MOST_BYTES: usize = 1 << 20;
@@ -48,7 +48,7 @@ pub struct Artifact {
 pub(super) fn saved(artifact: &Artifact) -> Result<EventBody, Problem> {
     if artifact.name.is_empty() || artifact.name.len() > LONGEST_NAME {
         let detail = format!("an artifact's `name` has between 1 and {LONGEST_NAME} bytes");
-        return Err(Problem::invalid("invalid_body", detail));
+        return Err(Problem::invalid(Kind::InvalidBody, detail));
     }
     let mut kept = artifact.clone();
     if kept.part.as_ref().is_some_and(|part| bytes_of(part) > MOST_BYTES) {
