@@ -6,6 +6,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use rehearsal_scenario::CompileError;
+
 use crate::exit;
 
 /// Whose move it is.
@@ -128,6 +130,12 @@ impl fmt::Display for CommandError {
 }
 
 impl std::error::Error for CommandError {}
+
+impl From<CompileError> for CommandError {
+    fn from(error: CompileError) -> Self {
+        Self::user(&error).hints(error.hint())
+    }
+}
 
 /// An error with its causes, on one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {

@@ -81,8 +81,16 @@ fn uses_model(scenario: &Scenario, text: &str, key: &str) -> bool {
 pub(crate) enum BadModel {
     #[error("write ROLE=SPEC, such as judge=openai:gpt-4o")]
     NoRole,
-    #[error(transparent)]
-    Specification(#[from] ParseSpecError),
+    #[error("{source}{}", hint_of(source))]
+    Specification {
+        #[from]
+        source: ParseSpecError,
+    },
+}
+
+/// What would help, as it stands below what is wrong.
+fn hint_of(error: &ParseSpecError) -> String {
+    error.hint().map(|hint| format!("\n\nhint: {hint}")).unwrap_or_default()
 }
 
 pub(crate) fn role_and_model(text: &str) -> Result<(String, String), BadModel> {
@@ -144,10 +152,6 @@ pub(crate) enum Completeness {
 /// The most problems of a file that are shown; who has more is not helped by all of them.
 const MAX_SHOWN: usize = 100;
 
-fn specification(text: &str) -> Result<(), String> {
-    models::check_specification(text).map_err(|error| error.to_string())
-}
-
 impl Selection {
     fn dialect(&self) -> Dialect {
         match self.compat {
@@ -172,7 +176,7 @@ impl Selection {
         keep_going: bool,
     ) -> Result<Outcome, CommandError> {
         let paths = files::find(&self.paths)?;
-        let options = CheckOptions { dialect: self.dialect(), specification: &specification };
+        let options = CheckOptions { dialect: self.dialect(), specification: &models::check };
         let agent = match &self.agent {
             None => None,
             Some(path) => Some(self.load_agent(path, &options, completeness)?),
@@ -246,7 +250,7 @@ impl Selection {
 
     /// The agent of a file for `--agent`.
     pub(crate) fn agent_file(&self, path: &Path) -> Result<AgentFile, CommandError> {
-        let options = CheckOptions { dialect: self.dialect(), specification: &specification };
+        let options = CheckOptions { dialect: self.dialect(), specification: &models::check };
         self.load_agent(path, &options, Completeness::AsWritten)
     }
 

@@ -7,9 +7,8 @@ use rehearsal_agent::{Model, ModelError};
 use rehearsal_models::{
     InvalidPattern, Matcher, ModelSpec, ParseSpecError, Providers, Reply, Rule, ScriptedModel,
 };
-use rehearsal_scenario::{ModelChoice, ScriptedCondition, ScriptedReply};
+use rehearsal_scenario::{ModelChoice, ModelUnusable, ScriptedCondition, ScriptedReply};
 
-use crate::error::CommandError;
 use crate::variables::Variables;
 
 /// Says whether this is a model, as files and the command line name one.
@@ -20,18 +19,26 @@ pub(crate) fn check_specification(text: &str) -> Result<(), ParseSpecError> {
     text.parse::<ModelSpec>().map(drop)
 }
 
+/// The same, as a check of files asks it.
+pub(crate) fn check(text: &str) -> Result<(), ModelUnusable> {
+    check_specification(text)
+        .map_err(|error| ModelUnusable { message: error.to_string(), hint: error.hint() })
+}
+
 /// Builds a model.
 pub(crate) fn build(
     key: &str,
     choice: &ModelChoice,
     providers: &Providers,
     variables: &Variables,
-) -> Result<Arc<dyn Model>, CommandError> {
-    let refused = |why: &dyn fmt::Display| CommandError::user(format_args!("model `{key}`: {why}"));
+) -> Result<Arc<dyn Model>, ModelUnusable> {
+    let refused = |why: &dyn fmt::Display| ModelUnusable::new(format!("model `{key}`: {why}"));
     match choice {
         ModelChoice::Person => Err(refused(&"this part cannot be played by a person")),
         ModelChoice::Provider(text) => {
-            let spec: ModelSpec = text.parse().map_err(|error: ParseSpecError| refused(&error))?;
+            let spec: ModelSpec = text
+                .parse()
+                .map_err(|error: ParseSpecError| ModelUnusable { hint: error.hint(), ..refused(&error) })?;
             let model = providers.connect(&spec, &|name| variables.get(name));
             Ok(Arc::new(model.map_err(|error| match error {
                 ModelError::MissingKey { .. } => {

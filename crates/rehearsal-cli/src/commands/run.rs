@@ -294,9 +294,7 @@ fn makers(
         let (models_of, providers) = (variables.clone(), providers.clone());
         let read = variables.clone();
         let backstage = Backstage {
-            models: Arc::new(move |key, choice| {
-                models::build(key, choice, &providers, &models_of).map_err(|error| error.text())
-            }),
+            models: Arc::new(move |key, choice| models::build(key, choice, &providers, &models_of)),
             // Without a store there is no place where they could answer.
             people: (!args.no_store).then(|| curtain.people(index, &scenario.name)),
             scripts: scripts.clone(),
@@ -310,7 +308,7 @@ fn makers(
         };
         too_short(path, &scenario.too_short_to_hide(&*backstage.variables));
         let maker = compile(scenario.clone(), backstage);
-        makers.push(maker.map_err(|why| CommandError::user(why).about(path.display()))?);
+        makers.push(maker.map_err(|why| CommandError::from(why).about(path.display()))?);
     }
     Ok(makers)
 }

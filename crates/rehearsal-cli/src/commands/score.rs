@@ -80,10 +80,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, CommandError> {
     let providers = Providers::default();
     let judges = loaded
         .scenario
-        .judges(&move |key: &str, choice: &_| {
-            models::build(key, choice, &providers, &variables).map_err(|error| error.text())
-        })
-        .map_err(CommandError::user)?;
+        .judges(&move |key: &str, choice: &_| models::build(key, choice, &providers, &variables))?;
     let (began, reading) = (SystemClock.now(), SystemClock.monotonic());
     let runs = score(&loaded.scenario, ledgers, &judges)?;
     let mut summary = Summary::default();

@@ -258,9 +258,7 @@ fn agents(
         let people = (!args.no_store).then(|| curtain.people(index, &case.eval_id));
         let (models_of, providers, read) = (variables.clone(), providers.clone(), variables.clone());
         let backstage = Backstage {
-            models: Arc::new(move |key, choice| {
-                models::build(key, choice, &providers, &models_of).map_err(|error| error.text())
-            }),
+            models: Arc::new(move |key, choice| models::build(key, choice, &providers, &models_of)),
             people: people.clone(),
             scripts: scripts.clone(),
             supervisor: Some(hidden(crate::SUPERVISOR)),
@@ -273,7 +271,7 @@ fn agents(
             commands: Commands::Refused,
         };
         let compiled = compile_agent(file, backstage);
-        let (agent, tools) = compiled.map_err(|why| CommandError::user(why).about(args.agent.display()))?;
+        let (agent, tools) = compiled.map_err(|why| CommandError::from(why).about(args.agent.display()))?;
         agents.insert(case.eval_id.clone(), Played { agent, tools, people });
     }
     Ok(agents)
