@@ -6,6 +6,7 @@ use rehearsal_core::Ledger;
 use reqwest::{Client, Method, StatusCode, Url};
 use serde_json::Value;
 
+use crate::error::{CommandError, with_causes};
 use crate::{shelf, token};
 
 /// How long a server may take to be reached, and to answer.
@@ -21,10 +22,12 @@ pub(crate) struct Far {
 
 impl Far {
     /// The server at this address.
-    pub(crate) fn new(address: &str) -> Result<Self, String> {
+    pub(crate) fn new(address: &str) -> Result<Self, CommandError> {
         let mut url = Url::parse(address).ok().filter(Url::has_host).ok_or_else(|| {
             let shown = without_secrets(address);
-            format!("`{shown}` is no address of a server; write it like http://127.0.0.1:4200")
+            CommandError::user(format_args!(
+                "`{shown}` is no address of a server; write it like http://127.0.0.1:4200"
+            ))
         })?;
         let own = url.query_pairs().find(|(name, _)| name == "token").map(|(_, token)| token.into_owned());
         url.set_query(None);
@@ -48,30 +51,31 @@ impl Far {
             // A proxy is never the way to one's own machine.
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        let client = builder.build().map_err(|error| {
+            CommandError::setup(format_args!("the HTTP client cannot be set up: {error}"))
+        })?;
         Ok(Self { client, address: url, token })
     }
 
     /// The ledger of a session, which may be given by the beginning of its id.
-    pub(crate) async fn ledger(&self, session: &str) -> Result<Ledger, String> {
+    pub(crate) async fn ledger(&self, session: &str) -> Result<Ledger, CommandError> {
         let id = self.session(session).await?;
         let text = self.get(&format!("v1/sessions/{id}/ledger"), &[]).await?;
         Ledger::from_jsonl(&text).map_err(|error| {
-            let cause =
-                std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            format!("{} sent no ledger: {error}{cause}", self.address)
+            CommandError::setup(with_causes(&error)).about(format_args!("{} sent no ledger", self.address))
         })
     }
 
-    async fn session(&self, session: &str) -> Result<String, String> {
+    async fn session(&self, session: &str) -> Result<String, CommandError> {
         const WHOLE: usize = 36;
         let id = shelf::beginning(session, "session")?;
         if id.len() == WHOLE {
             return Ok(id);
         }
         let text = self.get("v1/sessions", &[("q", &id), ("page_size", "1000")]).await?;
-        let found: Value = rehearsal_core::json::from_str(&text)
-            .map_err(|error| format!("{} sent no list of sessions: {error}", self.address))?;
+        let found: Value = rehearsal_core::json::from_str(&text).map_err(|error| {
+            CommandError::setup(format_args!("{} sent no list of sessions: {error}", self.address))
+        })?;
         let sessions = found["sessions"].as_array().cloned().unwrap_or_default();
         let ids = sessions.iter().filter_map(|session| session["id"].as_str());
         let fits = ids.filter(|own| own.starts_with(&id)).map(str::to_owned).collect();
@@ -79,27 +83,23 @@ impl Far {
     }
 
     /// Completes a session, which may be given by the beginning of its id.
-    pub(crate) async fn complete(&self, session: &str) -> Result<(), String> {
+    pub(crate) async fn complete(&self, session: &str) -> Result<(), CommandError> {
         let id = self.session(session).await?;
         self.call(Method::POST, &format!("v1/sessions/{id}/complete"), &[]).await.map(drop)
     }
 
-    async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<String, String> {
+    async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<String, CommandError> {
         self.call(Method::GET, path, query).await
     }
 
-    async fn call(&self, method: Method, path: &str, query: &[(&str, &str)]) -> Result<String, String> {
+    async fn call(&self, method: Method, path: &str, query: &[(&str, &str)]) -> Result<String, CommandError> {
         let mut url = self.address.clone();
         url.set_path(&format!("{}/{path}", self.address.path().trim_end_matches('/')));
         url.query_pairs_mut().extend_pairs(query);
         let failed = |error: reqwest::Error| {
-            let mut why = error.to_string();
-            let mut cause = std::error::Error::source(&error);
-            while let Some(next) = cause {
-                why = format!("{why}: {next}");
-                cause = next.source();
-            }
-            format!("{} cannot be asked: {why}\n\nhint: is `rehearse serve` running there?", self.address)
+            CommandError::setup(with_causes(&error))
+                .about(format_args!("{} cannot be asked", self.address))
+                .hint("is `rehearse serve` running there?")
         };
         let answer =
             self.client.request(method, url).bearer_auth(&self.token).send().await.map_err(failed)?;
@@ -110,17 +110,15 @@ impl Far {
         }
         let problem: Value = rehearsal_core::json::from_str(&text).unwrap_or_default();
         let detail = problem["detail"].as_str().unwrap_or("it did not say why");
-        let hint = match status {
-            StatusCode::UNAUTHORIZED => "\n\nhint: the token is another than the server's",
-            _ => "",
-        };
-        Err(format!("{} refused ({status}): {detail}{hint}", self.address))
+        let another =
+            (status == StatusCode::UNAUTHORIZED).then_some("the token is another than the server's");
+        Err(CommandError::user(format_args!("{} refused ({status}): {detail}", self.address)).hints(another))
     }
 }
 
 /// The token for a server: given, or kept by a server that was started in this folder. That one is for this machine: to
 /// other machines nothing is sent that nobody gave.
-fn token_for(url: &Url) -> Result<String, String> {
+fn token_for(url: &Url) -> Result<String, CommandError> {
     if let Some(given) = token::given(None)? {
         return Ok(given.text);
     }
@@ -131,11 +129,10 @@ fn token_for(url: &Url) -> Result<String, String> {
         Err("`.rehearsal/token` is sent to servers on this machine only")
     };
     of_folder.map_err(|why| {
-        format!(
-            "there is no token for {url}\n\nhint: set {}, or write the address with `?token=…` as `rehearse serve` printed \
-             it; {why}",
+        CommandError::user(format_args!("there is no token for {url}")).hint(format_args!(
+            "set {}, or write the address with `?token=…` as `rehearse serve` printed it; {why}",
             token::VARIABLE
-        )
+        ))
     })
 }
 

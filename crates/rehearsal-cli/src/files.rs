@@ -7,17 +7,27 @@ use std::path::{Path, PathBuf};
 
 use rehearsal_scenario::yaml;
 
+use crate::error::CommandError;
+
 /// Why scenario files could not be found.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FindError {
     #[error("cannot read `{}`: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("there is no scenario file in `{}`\n\nhint: scenario files end in .scenario.yaml or .scenario.yml", path.display())]
+    #[error("there is no scenario file in `{}`", path.display())]
     Nothing { path: PathBuf },
     #[error("no file fits `{pattern}`")]
     NoFit { pattern: String },
     #[error("`{pattern}` is no pattern for files: {why}")]
     Pattern { pattern: String, why: String },
+}
+
+impl From<FindError> for CommandError {
+    fn from(error: FindError) -> Self {
+        let ends = matches!(error, FindError::Nothing { .. })
+            .then_some("scenario files end in .scenario.yaml or .scenario.yml");
+        Self::user(error).hints(ends)
+    }
 }
 
 /// Why a scenario file could not be read.
@@ -29,6 +39,12 @@ pub(crate) enum ReadError {
     TooLarge { path: PathBuf, bytes: String },
     #[error("`{}` is not text in UTF-8", path.display())]
     NotText { path: PathBuf },
+}
+
+impl From<ReadError> for CommandError {
+    fn from(error: ReadError) -> Self {
+        Self::user(error)
+    }
 }
 
 /// The text of a file. One that is too large is refused before it is read, and of one that does not know its size,
@@ -51,10 +67,11 @@ pub(crate) fn read(path: &Path) -> Result<String, ReadError> {
 }
 
 /// The folder of a file, whole.
-pub(crate) fn folder(path: &Path) -> Result<PathBuf, String> {
+pub(crate) fn folder(path: &Path) -> Result<PathBuf, CommandError> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::canonicalize(folder)
-        .map_err(|error| format!("cannot find the folder of `{}`: {error}", path.display()))
+    fs::canonicalize(folder).map_err(|error| {
+        CommandError::setup(format_args!("cannot find the folder of `{}`: {error}", path.display()))
+    })
 }
 
 /// The scenario files at these paths: files as they are, every scenario file below a folder, and what a pattern such

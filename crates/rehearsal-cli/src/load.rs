@@ -4,11 +4,13 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use rehearsal_models::ParseSpecError;
 use rehearsal_scenario::{
     AgentFile, CheckOptions, Commands, Dialect, ModelChoice, Problem, Scenario, Severity, Style, check_agent,
     check_with,
 };
 
+use crate::error::CommandError;
 use crate::filter::Filter;
 use crate::{files, models, output};
 
@@ -74,11 +76,25 @@ fn uses_model(scenario: &Scenario, text: &str, key: &str) -> bool {
     without.missing(text).len() > scenario.missing(text).len()
 }
 
-pub(crate) fn role_and_model(text: &str) -> Result<(String, String), String> {
-    let (role, spec) = text
-        .split_once('=')
-        .filter(|(role, _)| !role.is_empty())
-        .ok_or_else(|| "write ROLE=SPEC, such as judge=openai:gpt-4o".to_owned())?;
+/// A text that names no model for a part.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadModel {
+    #[error("write ROLE=SPEC, such as judge=openai:gpt-4o")]
+    NoRole,
+    #[error("{source}{}", hint_of(source))]
+    Specification {
+        #[from]
+        source: ParseSpecError,
+    },
+}
+
+/// What would help, as it stands below what is wrong.
+fn hint_of(error: &ParseSpecError) -> String {
+    error.hint().map(|hint| format!("\n\nhint: {hint}")).unwrap_or_default()
+}
+
+pub(crate) fn role_and_model(text: &str) -> Result<(String, String), BadModel> {
+    let (role, spec) = text.split_once('=').filter(|(role, _)| !role.is_empty()).ok_or(BadModel::NoRole)?;
     models::check_specification(spec)?;
     Ok((role.to_owned(), spec.to_owned()))
 }
@@ -104,17 +120,18 @@ pub(crate) struct Outcome {
 const MAX_NAMED: usize = 10;
 
 impl Outcome {
-    /// What is wrong when nothing is chosen.
-    pub(crate) fn nothing_chosen(&self) -> Option<String> {
+    /// Refuses a filter that chooses nothing.
+    pub(crate) fn refuse_nothing_chosen(&self) -> Result<(), CommandError> {
         if !self.usable.is_empty() || self.unusable > 0 {
-            return None;
+            return Ok(());
         }
         let mut named: Vec<&str> = self.left_out.iter().map(String::as_str).take(MAX_NAMED).collect();
         let more = format!("and {} more", self.left_out.len().saturating_sub(MAX_NAMED));
         if self.left_out.len() > MAX_NAMED {
             named.push(&more);
         }
-        Some(format!("no scenario fits the filter\n\nhint: there are:\n  {}", named.join("\n  ")))
+        let there_are = format!("there are:\n  {}", named.join("\n  "));
+        Err(CommandError::user("no scenario fits the filter").hint(there_are))
     }
 }
 
@@ -147,21 +164,19 @@ impl Selection {
         if self.color.for_stream(&std::io::stderr()) { Style::Coloured } else { Style::Plain }
     }
 
-    /// Reads the files and shows what is wrong with them; nothing when what was asked for cannot be done at all.
-    pub(crate) fn load(&self, completeness: Completeness) -> Option<Outcome> {
+    /// Reads the files and shows what is wrong with them; an error when what was asked for cannot be done at all.
+    pub(crate) fn load(&self, completeness: Completeness) -> Result<Outcome, CommandError> {
         self.load_some(completeness, false)
     }
 
     /// The same, where files that cannot be used may be left out.
-    pub(crate) fn load_some(&self, completeness: Completeness, keep_going: bool) -> Option<Outcome> {
-        let paths = match files::find(&self.paths) {
-            Ok(paths) => paths,
-            Err(error) => {
-                output::message(&format!("error: {error}"));
-                return None;
-            }
-        };
-        let options = CheckOptions { dialect: self.dialect(), specification: &models::check_specification };
+    pub(crate) fn load_some(
+        &self,
+        completeness: Completeness,
+        keep_going: bool,
+    ) -> Result<Outcome, CommandError> {
+        let paths = files::find(&self.paths)?;
+        let options = CheckOptions { dialect: self.dialect(), specification: &models::check };
         let agent = match &self.agent {
             None => None,
             Some(path) => Some(self.load_agent(path, &options, completeness)?),
@@ -172,7 +187,7 @@ impl Selection {
             let text = match files::read(&path) {
                 Ok(text) => text,
                 Err(error) => {
-                    output::message(&format!("error: {error}\n"));
+                    output::message(&format!("{}\n", CommandError::from(error)));
                     outcome.unusable += 1;
                     continue;
                 }
@@ -225,20 +240,18 @@ impl Selection {
             }
         }
         if outcome.usable.is_empty() || (outcome.unusable > 0 && !keep_going) {
-            return Some(outcome);
+            return Ok(outcome);
         }
-        for (role, spec) in &idle {
-            output::message(&format!(
-                "error: `--model {role}={spec}` changes nothing: no scenario asks a model `{role}`"
-            ));
-        }
-        idle.is_empty().then_some(outcome)
+        let changes_nothing = |(role, spec): &&(String, String)| {
+            format!("`--model {role}={spec}` changes nothing: no scenario asks a model `{role}`")
+        };
+        CommandError::several(idle.iter().map(changes_nothing).collect()).map_or(Ok(outcome), Err)
     }
 
-    /// The agent of the file for `--agent`; nothing when it cannot be used, which is shown then.
-    pub(crate) fn agent_file(&self) -> Option<AgentFile> {
-        let options = CheckOptions { dialect: self.dialect(), specification: &models::check_specification };
-        self.load_agent(self.agent.as_deref()?, &options, Completeness::AsWritten)
+    /// The agent of a file for `--agent`.
+    pub(crate) fn agent_file(&self, path: &Path) -> Result<AgentFile, CommandError> {
+        let options = CheckOptions { dialect: self.dialect(), specification: &models::check };
+        self.load_agent(path, &options, Completeness::AsWritten)
     }
 
     fn load_agent(
@@ -246,14 +259,8 @@ impl Selection {
         path: &Path,
         options: &CheckOptions<'_>,
         completeness: Completeness,
-    ) -> Option<AgentFile> {
-        let text = match files::read(path) {
-            Ok(text) => text,
-            Err(error) => {
-                output::message(&format!("error: {error}"));
-                return None;
-            }
-        };
+    ) -> Result<AgentFile, CommandError> {
+        let text = files::read(path)?;
         let (agent, mut problems) = check_agent(&text, options);
         let mut refused = Vec::new();
         if let Completeness::Runnable { commands: Commands::Refused, .. } = completeness {
@@ -262,15 +269,9 @@ impl Selection {
         let agent = agent.filter(|_| refused.is_empty());
         problems.extend(refused);
         self.show(path, &text, &problems);
-        let mut agent = agent?;
-        match files::folder(path) {
-            Ok(folder) => agent.directory = Some(folder),
-            Err(error) => {
-                output::message(&format!("error: {error}"));
-                return None;
-            }
-        }
-        Some(agent)
+        let mut agent = agent.ok_or_else(CommandError::shown)?;
+        agent.directory = Some(files::folder(path)?);
+        Ok(agent)
     }
 
     fn complete(&self, scenario: Scenario, agent: Option<&AgentFile>) -> Scenario {

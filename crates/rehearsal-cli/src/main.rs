@@ -4,9 +4,12 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use crate::error::CommandError;
+
 mod checkout;
 mod commands;
 mod complete;
+mod error;
 mod exit;
 mod far;
 mod files;
@@ -78,10 +81,23 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return misused(&error),
     };
-    match cli.command {
-        Command::Run(args) => commands::run::run(&args),
+    match dispatch(cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            if !error.is_shown() {
+                output::message(&error.to_string());
+            }
+            error.exit_code()
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<ExitCode, CommandError> {
+    let done = match command {
+        Command::Run(args) => return commands::run::run(&args),
+        Command::Eval(args) => return commands::run::eval::run(&args),
+        Command::Score(args) => return commands::score::run(&args),
         Command::Check(args) => commands::check::run(&args),
-        Command::Score(args) => commands::score::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Runs(args) => commands::runs::run(&args),
         Command::Report(args) => commands::report::run(&args),
@@ -89,19 +105,16 @@ fn main() -> ExitCode {
         Command::Gc(args) => commands::gc::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Import(args) => commands::import::run(&args),
-        Command::Eval(args) => commands::run::eval::run(&args),
         Command::Init(args) => commands::init::run(&args),
-        Command::Schema(args) => commands::schema::run(&args),
+        Command::Schema(args) => {
+            commands::schema::run(&args);
+            Ok(())
+        }
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
-        Command::JsWorker => match rehearsal_js::worker_main() {
-            Ok(()) => exit::PASSED,
-            Err(error) => {
-                output::message(&format!("error: {error}"));
-                exit::not_passed()
-            }
-        },
-    }
+        Command::JsWorker => rehearsal_js::worker_main().map_err(CommandError::internal),
+    };
+    done.map(|()| exit::PASSED)
 }
 
 /// Shows what is wrong with the arguments, or the help that was asked for. What they hold is shown as anything else is:

@@ -1,19 +1,28 @@
 //! Building the models that scenarios choose.
 
+use std::fmt;
 use std::sync::Arc;
 
 use rehearsal_agent::{Model, ModelError};
-use rehearsal_models::{Matcher, ModelSpec, Providers, Reply, Rule, ScriptedModel};
-use rehearsal_scenario::{ModelChoice, ScriptedCondition, ScriptedReply};
+use rehearsal_models::{
+    InvalidPattern, Matcher, ModelSpec, ParseSpecError, Providers, Reply, Rule, ScriptedModel,
+};
+use rehearsal_scenario::{ModelChoice, ModelUnusable, ScriptedCondition, ScriptedReply};
 
 use crate::variables::Variables;
 
-/// What is wrong with a model specification.
-pub(crate) fn check_specification(text: &str) -> Result<(), String> {
+/// Says whether this is a model, as files and the command line name one.
+pub(crate) fn check_specification(text: &str) -> Result<(), ParseSpecError> {
     if ModelChoice::named(text) == ModelChoice::Person {
         return Ok(());
     }
-    text.parse::<ModelSpec>().map(drop).map_err(|error| error.to_string())
+    text.parse::<ModelSpec>().map(drop)
+}
+
+/// The same, as a check of files asks it.
+pub(crate) fn check(text: &str) -> Result<(), ModelUnusable> {
+    check_specification(text)
+        .map_err(|error| ModelUnusable { message: error.to_string(), hint: error.hint() })
 }
 
 /// Builds a model.
@@ -22,17 +31,20 @@ pub(crate) fn build(
     choice: &ModelChoice,
     providers: &Providers,
     variables: &Variables,
-) -> Result<Arc<dyn Model>, String> {
+) -> Result<Arc<dyn Model>, ModelUnusable> {
+    let refused = |why: &dyn fmt::Display| ModelUnusable::new(format!("model `{key}`: {why}"));
     match choice {
-        ModelChoice::Person => Err(format!("model `{key}`: this part cannot be played by a person")),
+        ModelChoice::Person => Err(refused(&"this part cannot be played by a person")),
         ModelChoice::Provider(text) => {
-            let spec: ModelSpec = text.parse().map_err(|error| format!("model `{key}`: {error}"))?;
+            let spec: ModelSpec = text
+                .parse()
+                .map_err(|error: ParseSpecError| ModelUnusable { hint: error.hint(), ..refused(&error) })?;
             let model = providers.connect(&spec, &|name| variables.get(name));
             Ok(Arc::new(model.map_err(|error| match error {
                 ModelError::MissingKey { .. } => {
-                    format!("model `{key}`: {error}, or put it into a file for `--env-file`")
+                    refused(&format_args!("{error}, or put it into a file for `--env-file`"))
                 }
-                _ => format!("model `{key}`: {error}"),
+                _ => refused(&error),
             })?))
         }
         ModelChoice::Script(replies) => {
@@ -42,7 +54,7 @@ pub(crate) fn build(
         ModelChoice::Rules(rules) => {
             let mut built = Vec::new();
             for rule in rules {
-                let start = match matcher(&rule.when).map_err(|why| format!("model `{key}`: {why}"))? {
+                let start = match matcher(&rule.when).map_err(|why| refused(&why))? {
                     Some(matcher) => Rule::when(matcher),
                     None => Rule::otherwise(),
                 };
@@ -82,14 +94,12 @@ fn reply(key: &str, script: &ScriptedReply) -> Reply {
 }
 
 /// All conditions together; nothing when there are none.
-fn matcher(conditions: &[ScriptedCondition]) -> Result<Option<Matcher>, String> {
+fn matcher(conditions: &[ScriptedCondition]) -> Result<Option<Matcher>, InvalidPattern> {
     let mut all: Option<Matcher> = None;
     for condition in conditions {
         let one = match condition {
             ScriptedCondition::UserContains(text) => Matcher::user_contains(text),
-            ScriptedCondition::UserMatches(pattern) => {
-                Matcher::user_matches(pattern).map_err(|error| error.to_string())?
-            }
+            ScriptedCondition::UserMatches(pattern) => Matcher::user_matches(pattern)?,
             ScriptedCondition::ToolResult(tool) => Matcher::tool_result(tool),
             ScriptedCondition::ToolResultContains(tool, text) => Matcher::tool_result_contains(tool, text),
             ScriptedCondition::SystemContains(text) => Matcher::system_contains(text),

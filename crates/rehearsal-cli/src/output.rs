@@ -26,6 +26,11 @@ pub(crate) fn message(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", shown(text, true, &escape)));
 }
 
+/// Writes a warning to standard error, with what would help.
+pub(crate) fn warning(text: impl std::fmt::Display, hint: impl std::fmt::Display) {
+    message(&format!("warning: {text}\n\nhint: {hint}"));
+}
+
 /// A text without what would move the cursor, change colours, ring, or turn the direction in which text is read: such
 /// characters are shown as escapes.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {

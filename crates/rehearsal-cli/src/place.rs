@@ -7,6 +7,7 @@ use clap::Args;
 use rehearsal_store::StoreRef;
 
 use crate::commands::run::quoted;
+use crate::error::CommandError;
 
 /// The folder in which things are kept unless told otherwise.
 pub(crate) const FOLDER: &str = ".rehearsal";
@@ -30,8 +31,8 @@ impl Place {
     }
 
     /// Opens the store, which is made where it is missing.
-    pub(crate) async fn open(&self) -> Result<StoreRef, String> {
-        let store = rehearsal_store::open(&self.text()).await.map_err(|error| error.to_string())?;
+    pub(crate) async fn open(&self) -> Result<StoreRef, CommandError> {
+        let store = rehearsal_store::open(&self.text()).await.map_err(CommandError::setup)?;
         if Path::new(&self.text()).parent() == Some(Path::new(FOLDER)) {
             leave_out_of_version_control(Path::new(FOLDER))?;
         }
@@ -39,12 +40,11 @@ impl Place {
     }
 
     /// Opens the store to look at what it has. One that is not there has nothing, and is not made for that.
-    pub(crate) async fn open_kept(&self) -> Result<StoreRef, String> {
+    pub(crate) async fn open_kept(&self) -> Result<StoreRef, CommandError> {
         let text = self.text();
         if rehearsal_store::file_of(&text).is_some_and(|path| !Path::new(path).exists()) {
-            return Err(format!(
-                "nothing is kept here yet: there is no `{text}`\n\nhint: `rehearse run PATH` keeps its runs there, \
-                 `rehearse serve` its sessions; `--store` names another place"
+            return Err(CommandError::user(format_args!("nothing is kept here yet: there is no `{text}`")).hint(
+                "`rehearse run PATH` keeps its runs there, `rehearse serve` its sessions; `--store` names another place",
             ));
         }
         self.open().await
@@ -62,22 +62,25 @@ impl Place {
 }
 
 /// Makes the folder in which things are kept, for its owner alone.
-pub(crate) fn make_folder(home: &Path) -> Result<(), String> {
+pub(crate) fn make_folder(home: &Path) -> Result<(), CommandError> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(home).map_err(|error| format!("cannot make {}: {error}", home.display()))?;
+    builder
+        .create(home)
+        .map_err(|error| CommandError::setup(format_args!("cannot make {}: {error}", home.display())))?;
     leave_out_of_version_control(home)
 }
 
 /// What agents said, and the token to ask for it, belong to nobody's history.
-fn leave_out_of_version_control(home: &Path) -> Result<(), String> {
+fn leave_out_of_version_control(home: &Path) -> Result<(), CommandError> {
     let path = home.join(".gitignore");
     if path.exists() {
         return Ok(());
     }
-    fs::write(&path, "*\n").map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+    fs::write(&path, "*\n")
+        .map_err(|error| CommandError::setup(format_args!("cannot write `{}`: {error}", path.display())))
 }
 
 /// The file with the token of servers that are started in this folder.

@@ -3,6 +3,8 @@
 use rehearsal_core::SessionId;
 use rehearsal_store::{RunQuery, RunRecord, SessionQuery, SessionRecord, Store};
 
+use crate::error::{CommandError, cannot_start};
+
 /// The fewest characters of an id that are looked for.
 const FEWEST: usize = 4;
 /// How much is read at a time.
@@ -11,11 +13,11 @@ const PAGE: u32 = 1000;
 const MAX_NAMED: usize = 5;
 
 /// Runs what is asynchronous to its end.
-pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| format!("the runtime cannot be started: {error}"))?;
+        .map_err(|error| cannot_start(&error))?;
     runtime.block_on(future)
 }
 
@@ -25,27 +27,22 @@ pub(crate) fn short(id: &str) -> &str {
 }
 
 /// The run with this id, or with the only one that begins like this; `last` is the newest.
-pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, String> {
-    let failed = |error: rehearsal_store::StoreError| error.to_string();
+pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, CommandError> {
     if id == "last" {
         let newest = RunQuery { limit: 1, ..RunQuery::default() };
-        let page = store.runs(&newest).await.map_err(failed)?;
-        let none = || "no runs are kept yet; `rehearse run PATH` keeps its runs".to_owned();
+        let page = store.runs(&newest).await.map_err(CommandError::setup)?;
+        let none = || CommandError::user("no runs are kept yet; `rehearse run PATH` keeps its runs");
         let id = page.items.into_iter().next().ok_or_else(none)?.id;
-        return store
-            .run(&id)
-            .await
-            .map_err(failed)?
-            .ok_or_else(|| format!("run `{id}` was removed just now"));
+        return store.run(&id).await.map_err(CommandError::setup)?.ok_or_else(|| removed("run", &id));
     }
     let id = beginning(id, "run")?;
-    if let Some(run) = store.run(&id).await.map_err(failed)? {
+    if let Some(run) = store.run(&id).await.map_err(CommandError::setup)? {
         return Ok(run);
     }
     let mut fits = Vec::new();
     let mut query = RunQuery { limit: PAGE, ..RunQuery::default() };
     loop {
-        let page = store.runs(&query).await.map_err(failed)?;
+        let page = store.runs(&query).await.map_err(CommandError::setup)?;
         fits.extend(page.items.into_iter().map(|run| run.id).filter(|own| own.starts_with(&id)));
         query.page_token = page.next;
         if query.page_token.is_none() {
@@ -53,20 +50,19 @@ pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, S
         }
     }
     let id = only(&id, fits, "run", "`rehearse runs` lists them")?;
-    store.run(&id).await.map_err(failed)?.ok_or_else(|| format!("run `{id}` was removed just now"))
+    store.run(&id).await.map_err(CommandError::setup)?.ok_or_else(|| removed("run", &id))
 }
 
 /// The session with this id, or with the only one that begins like this.
-pub(crate) async fn find_session(store: &dyn Store, id: &str) -> Result<SessionRecord, String> {
-    let failed = |error: rehearsal_store::StoreError| error.to_string();
+pub(crate) async fn find_session(store: &dyn Store, id: &str) -> Result<SessionRecord, CommandError> {
     let id = beginning(id, "session")?;
-    if let Some(session) = store.session(&SessionId::new(id.as_str())).await.map_err(failed)? {
+    if let Some(session) = store.session(&SessionId::new(id.as_str())).await.map_err(CommandError::setup)? {
         return Ok(session);
     }
     let mut fits = Vec::new();
     let mut query = SessionQuery { limit: PAGE, search: Some(id.clone()), ..SessionQuery::default() };
     loop {
-        let page = store.sessions(&query).await.map_err(failed)?;
+        let page = store.sessions(&query).await.map_err(CommandError::setup)?;
         fits.extend(page.items.into_iter().filter(|own| own.id.as_str().starts_with(&id)));
         query.page_token = page.next;
         if query.page_token.is_none() {
@@ -75,32 +71,34 @@ pub(crate) async fn find_session(store: &dyn Store, id: &str) -> Result<SessionR
     }
     let ids = fits.iter().map(|session| session.id.to_string()).collect();
     let id = only(&id, ids, "session", "`rehearse sessions` lists them")?;
-    fits.into_iter()
-        .find(|session| session.id.as_str() == id)
-        .ok_or_else(|| format!("session `{id}` was removed just now"))
+    fits.into_iter().find(|session| session.id.as_str() == id).ok_or_else(|| removed("session", &id))
+}
+
+fn removed(what: &str, id: &str) -> CommandError {
+    CommandError::user(format_args!("{what} `{id}` was removed just now"))
 }
 
 /// An id or the beginning of one, as ids are written.
-pub(crate) fn beginning(id: &str, what: &str) -> Result<String, String> {
+pub(crate) fn beginning(id: &str, what: &str) -> Result<String, CommandError> {
     let id = id.trim().to_lowercase();
     if id.len() < FEWEST {
-        return Err(format!("`{id}` is too short: write at least {FEWEST} characters of the {what}'s id"));
+        return Err(CommandError::user(format_args!(
+            "`{id}` is too short: write at least {FEWEST} characters of the {what}'s id"
+        )));
     }
     Ok(id)
 }
 
 /// The only id that fits.
-pub(crate) fn only(id: &str, mut fits: Vec<String>, what: &str, list: &str) -> Result<String, String> {
+pub(crate) fn only(id: &str, mut fits: Vec<String>, what: &str, list: &str) -> Result<String, CommandError> {
     if fits.len() > 1 {
         let count = fits.len();
         fits.truncate(MAX_NAMED);
         let more = if count > MAX_NAMED { "\n  …" } else { "" };
-        return Err(format!(
-            "{count} {what}s begin with `{id}`\n\nhint: write more of the id:\n  {}{more}",
-            fits.join("\n  ")
-        ));
+        return Err(CommandError::user(format_args!("{count} {what}s begin with `{id}`"))
+            .hint(format_args!("write more of the id:\n  {}{more}", fits.join("\n  "))));
     }
-    fits.pop().ok_or_else(|| format!("there is no {what} `{id}`\n\nhint: {list}"))
+    fits.pop().ok_or_else(|| CommandError::user(format_args!("there is no {what} `{id}`")).hint(list))
 }
 
 #[cfg(test)]
@@ -110,9 +108,9 @@ mod tests {
     #[test]
     fn the_only_one_that_fits_is_taken() {
         assert_eq!(only("abcd", vec!["abcde".to_owned()], "run", "").unwrap(), "abcde");
-        assert!(only("abcd", Vec::new(), "run", "look").unwrap_err().contains("hint: look"));
+        assert!(only("abcd", Vec::new(), "run", "look").unwrap_err().text().ends_with("\n\nhint: look"));
         let several = (0..7).map(|n| format!("abcd{n}")).collect();
-        let told = only("abcd", several, "run", "").unwrap_err();
+        let told = only("abcd", several, "run", "").unwrap_err().text();
         assert!(
             told.starts_with("7 runs begin with `abcd`") && told.contains("abcd4") && told.ends_with('…')
         );

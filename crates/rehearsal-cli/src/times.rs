@@ -4,9 +4,20 @@ use std::time::Duration;
 
 use rehearsal_core::Timestamp;
 
+/// A text that is no length of time.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadTime {
+    #[error("`{0}` is no time; write `90s`, `5m`, `500ms` or a number of seconds")]
+    NoTime(String),
+    #[error("`{0}` leaves no time at all")]
+    Nothing(String),
+    #[error("`{0}` is no age; write `30d`, `12h` or `2w`")]
+    NoAge(String),
+}
+
 /// Reads how long something may take, such as `90s`, `5m` or `500ms`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let help = || format!("`{text}` is no time; write `90s`, `5m`, `500ms` or a number of seconds");
+pub(crate) fn duration(text: &str) -> Result<Duration, BadTime> {
+    let help = || BadTime::NoTime(text.to_owned());
     let (number, unit) = number_and_unit(text).ok_or_else(help)?;
     let found = match unit {
         "ms" => Some(Duration::from_millis(number)),
@@ -14,12 +25,12 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         _ => in_words(number, unit),
     };
     let found = found.ok_or_else(help)?;
-    if found.is_zero() { Err(format!("`{text}` leaves no time at all")) } else { Ok(found) }
+    if found.is_zero() { Err(BadTime::Nothing(text.to_owned())) } else { Ok(found) }
 }
 
 /// Reads how old something is, such as `30d`, `12h` or `2w`.
-pub(crate) fn age(text: &str) -> Result<Duration, String> {
-    let help = || format!("`{text}` is no age; write `30d`, `12h` or `2w`");
+pub(crate) fn age(text: &str) -> Result<Duration, BadTime> {
+    let help = || BadTime::NoAge(text.to_owned());
     let (number, unit) = number_and_unit(text).ok_or_else(help)?;
     let found = match unit {
         "d" => seconds(number, 24 * 3600),

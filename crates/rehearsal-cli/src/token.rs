@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rehearsal_core::Ids;
 
+use crate::error::CommandError;
 use crate::output;
 use crate::place::make_folder;
 
@@ -26,42 +27,46 @@ pub(crate) struct Token {
 }
 
 /// The token that somebody gave: in a file, or in the environment.
-pub(crate) fn given(file: Option<&Path>) -> Result<Option<Token>, String> {
+pub(crate) fn given(file: Option<&Path>) -> Result<Option<Token>, CommandError> {
     let (text, file, place) = match (file, std::env::var(VARIABLE)) {
         (Some(file), _) => {
-            let text = fs::read_to_string(file)
-                .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+            let text = fs::read_to_string(file).map_err(|error| {
+                CommandError::user(format_args!("cannot read {}: {error}", file.display()))
+            })?;
             warn_of_readers(file);
             (text, Some(file.to_owned()), file.display().to_string())
         }
         (None, Ok(text)) => (text, None, VARIABLE.to_owned()),
         (None, Err(_)) => return Ok(None),
     };
-    let text = checked(&text, &place)?;
+    let text = checked(&text, &place).map_err(CommandError::user)?;
     Ok(Some(Token { text, file, is_new: false }))
 }
 
 /// The token of an earlier start, or a new one that is nowhere yet.
-pub(crate) fn kept_or_new(file: &Path) -> Result<Token, String> {
+pub(crate) fn kept_or_new(file: &Path) -> Result<Token, CommandError> {
     let place = file.display().to_string();
     match fs::read_to_string(file) {
         Ok(text) => {
-            let text = checked(&text, &place)
-                .map_err(|why| format!("{why}; remove the file and start again: a new token is made then"))?;
+            let text = checked(&text, &place).map_err(|why| {
+                CommandError::user(format_args!(
+                    "{why}; remove the file and start again: a new token is made then"
+                ))
+            })?;
             warn_of_readers(file);
             Ok(Token { text, file: Some(file.to_owned()), is_new: false })
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Ok(Token { text: made(), file: Some(file.to_owned()), is_new: true })
         }
-        Err(error) => Err(format!("cannot read {place}: {error}")),
+        Err(error) => Err(CommandError::setup(format_args!("cannot read {place}: {error}"))),
     }
 }
 
 impl Token {
     /// Keeps a new token in its file. False when there is another by now: a server was started here at the same
     /// moment, and its token counts.
-    pub(crate) fn keep(&self) -> Result<bool, String> {
+    pub(crate) fn keep(&self) -> Result<bool, CommandError> {
         let Some(file) = self.file.as_deref().filter(|_| self.is_new) else { return Ok(true) };
         if let Some(folder) = file.parent() {
             make_folder(folder)?;
@@ -69,7 +74,9 @@ impl Token {
         match write_whole(file, &self.text) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(format!("cannot keep the token in {}: {error}", file.display())),
+            Err(error) => {
+                Err(CommandError::setup(format_args!("cannot keep the token in {}: {error}", file.display())))
+            }
         }
     }
 }
@@ -82,9 +89,10 @@ fn warn_of_readers(file: &Path) {
         let mode = fs::metadata(file).map(|about| about.permissions().mode());
         if mode.is_ok_and(|mode| mode & 0o077 != 0) {
             let place = file.display();
-            output::message(&format!(
-                "warning: others on this machine can read the token in {place}\n\nhint: chmod 600 {place}"
-            ));
+            output::warning(
+                format_args!("others on this machine can read the token in {place}"),
+                format_args!("chmod 600 {place}"),
+            );
         }
     }
 }
@@ -118,13 +126,18 @@ pub(crate) fn of_folder() -> Option<String> {
     fs::read_to_string(crate::place::token_file()).ok().map(|text| text.trim().to_owned())
 }
 
-fn checked(text: &str, place: &str) -> Result<String, String> {
+/// A text that can be no token.
+#[derive(Debug, thiserror::Error)]
+#[error("{place} holds no usable token: it needs at least {SHORTEST} letters and digits (also - _ . ~)")]
+struct Unusable {
+    place: String,
+}
+
+fn checked(text: &str, place: &str) -> Result<String, Unusable> {
     let text = text.trim();
     let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte));
     if text.len() < SHORTEST || !plain {
-        return Err(format!(
-            "{place} holds no usable token: it needs at least {SHORTEST} letters and digits (also - _ . ~)"
-        ));
+        return Err(Unusable { place: place.to_owned() });
     }
     Ok(text.to_owned())
 }

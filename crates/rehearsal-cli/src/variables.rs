@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::error::CommandError;
 use crate::files;
 
 /// Reads variables; those of the file come first.
@@ -13,11 +14,12 @@ pub(crate) struct Variables {
 
 impl Variables {
     /// The process's own variables, and those of a file.
-    pub(crate) fn with_file(path: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn with_file(path: Option<&Path>) -> Result<Self, CommandError> {
         let Some(path) = path else { return Ok(Self::default()) };
-        let text = files::read(path).map_err(|error| format!("the env file: {error}"))?;
+        let text = files::read(path).map_err(|error| CommandError::from(error).about("the env file"))?;
         let from_file = parse(&text).map_err(|(line, why)| {
-            format!("{}:{line}: {why}\n\nhint: write one NAME=value a line", path.display())
+            let place = format!("{}:{line}", path.display());
+            CommandError::user(why).about(place).hint("write one NAME=value a line")
         })?;
         Ok(Self { from_file })
     }
@@ -28,32 +30,43 @@ impl Variables {
     }
 }
 
+/// What is wrong with a line.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum BadLine {
+    #[error("this line gives no variable a value")]
+    NoValue,
+    #[error("`{0}` cannot be the name of a variable")]
+    Name(String),
+    #[error("a quote is not closed")]
+    Unclosed,
+    #[error("`{0}` stands after the value")]
+    After(String),
+}
+
 /// Reads lines such as `NAME=value`, `export NAME="a value"` and `# a remark`.
-fn parse(text: &str) -> Result<BTreeMap<String, String>, (usize, String)> {
+fn parse(text: &str) -> Result<BTreeMap<String, String>, (usize, BadLine)> {
     let mut variables = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let wrong = |why: String| (index + 1, why);
+        let wrong = |why: BadLine| (index + 1, why);
         let assignment = line.strip_prefix("export ").unwrap_or(line);
-        let (name, value) = assignment
-            .split_once('=')
-            .ok_or_else(|| wrong("this line gives no variable a value".to_owned()))?;
+        let (name, value) = assignment.split_once('=').ok_or_else(|| wrong(BadLine::NoValue))?;
         let name = name.trim();
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(fits) {
-            return Err(wrong(format!("`{name}` cannot be the name of a variable")));
+            return Err(wrong(BadLine::Name(name.to_owned())));
         }
         variables.insert(name.to_owned(), value_of(value.trim()).map_err(wrong)?);
     }
     Ok(variables)
 }
 
-fn value_of(text: &str) -> Result<String, String> {
+fn value_of(text: &str) -> Result<String, BadLine> {
     if let Some(rest) = text.strip_prefix('\'') {
-        let (value, after) = rest.split_once('\'').ok_or_else(|| "a quote is not closed".to_owned())?;
+        let (value, after) = rest.split_once('\'').ok_or(BadLine::Unclosed)?;
         return nothing_after(after).map(|()| value.to_owned());
     }
     let Some(rest) = text.strip_prefix('"') else {
@@ -74,16 +87,12 @@ fn value_of(text: &str) -> Result<String, String> {
             other => value.push(other),
         }
     }
-    Err("a quote is not closed".to_owned())
+    Err(BadLine::Unclosed)
 }
 
-fn nothing_after(rest: &str) -> Result<(), String> {
+fn nothing_after(rest: &str) -> Result<(), BadLine> {
     let rest = rest.trim();
-    if rest.is_empty() || rest.starts_with('#') {
-        Ok(())
-    } else {
-        Err(format!("`{rest}` stands after the value"))
-    }
+    if rest.is_empty() || rest.starts_with('#') { Ok(()) } else { Err(BadLine::After(rest.to_owned())) }
 }
 
 #[cfg(test)]
@@ -101,8 +110,8 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_told_with_its_line() {
         assert_eq!(parse("A=1\nnonsense").unwrap_err().0, 2);
-        assert_eq!(parse("A=\"open").unwrap_err(), (1, "a quote is not closed".to_owned()));
-        assert_eq!(parse("A='x' y").unwrap_err(), (1, "`y` stands after the value".to_owned()));
-        assert_eq!(parse("A B=1").unwrap_err(), (1, "`A B` cannot be the name of a variable".to_owned()));
+        assert_eq!(parse("A=\"open").unwrap_err(), (1, BadLine::Unclosed));
+        assert_eq!(parse("A='x' y").unwrap_err(), (1, BadLine::After("y".to_owned())));
+        assert_eq!(parse("A B=1").unwrap_err(), (1, BadLine::Name("A B".to_owned())));
     }
 }

@@ -208,7 +208,7 @@ impl FromStr for ModelSpec {
 #[non_exhaustive]
 pub enum ParseSpecError {
     /// It does not say whose model it is.
-    #[error("`{text}` does not say whose model it is{}\n\n{FORMS}", suggest(guess.map(|api| format!("{api}:{text}"))))]
+    #[error("`{text}` does not say whose model it is{}", suggest(guess.map(|api| format!("{api}:{text}"))))]
     NoApi {
         /// The text.
         text: String,
@@ -216,7 +216,7 @@ pub enum ParseSpecError {
         guess: Option<&'static str>,
     },
     /// The API is not known.
-    #[error("`{word}` is no API that is known{}\n\n{FORMS}", suggest(*nearest))]
+    #[error("`{word}` is no API that is known{}", suggest(*nearest))]
     UnknownApi {
         /// The word.
         word: String,
@@ -224,23 +224,19 @@ pub enum ParseSpecError {
         nearest: Option<&'static str>,
     },
     /// The model's name is missing.
-    #[error("the name of the model is missing after `{api}:`, or has a space in it\n\n{FORMS}")]
+    #[error("the name of the model is missing after `{api}:`, or has a space in it")]
     NoModel {
         /// The API.
         api: &'static str,
     },
     /// The address is missing.
-    #[error(
-        "a compatible server needs its address\n\nhint: write `openai-compatible:{model}@http://127.0.0.1:8080/v1`"
-    )]
+    #[error("a compatible server needs its address")]
     NoAddress {
         /// The model.
         model: String,
     },
     /// The address cannot be given here.
-    #[error(
-        "`{api}` models take no address here, so that no file can send your key somewhere else\n\nhint: set the environment variable {variable}, or write `openai-compatible:…`"
-    )]
+    #[error("`{api}` models take no address here, so that no file can send your key somewhere else")]
     AddressNotAllowed {
         /// The API.
         api: &'static str,
@@ -255,7 +251,23 @@ pub enum ParseSpecError {
     },
 }
 
-const FORMS: &str = "hint: a model is written `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `openai-compatible:MODEL@ADDRESS`";
+impl ParseSpecError {
+    /// What would be right.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoApi { .. } | Self::UnknownApi { .. } | Self::NoModel { .. } => Some(FORMS.to_owned()),
+            Self::NoAddress { model } => {
+                Some(format!("write `openai-compatible:{model}@http://127.0.0.1:8080/v1`"))
+            }
+            Self::AddressNotAllowed { variable, .. } => {
+                Some(format!("set the environment variable {variable}, or write `openai-compatible:…`"))
+            }
+            Self::Address { .. } => None,
+        }
+    }
+}
+
+const FORMS: &str = "a model is written `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL` or `openai-compatible:MODEL@ADDRESS`";
 
 fn suggest(word: Option<impl fmt::Display>) -> String {
     word.map(|word| format!("; did you mean `{word}`?")).unwrap_or_default()
@@ -328,8 +340,8 @@ mod tests {
                 assert_eq!(rehearsal_core::json::from_str::<ModelSpec>(&json).unwrap(), spec);
             }
             (Err(error), Err(part)) => {
-                let error = error.to_string();
-                assert!(error.contains(part), "{text}: {error}");
+                let told = format!("{error}; {}", error.hint().unwrap_or_default());
+                assert!(told.contains(part), "{text}: {told}");
             }
             (got, _) => panic!("{text}: {got:?}"),
         }
@@ -354,11 +366,11 @@ mod tests {
     #[test]
     fn errors_say_what_to_write() {
         check("gpt-4o", Err("did you mean `openai:gpt-4o`?"));
-        check("mistral", Err("`mistral` does not say whose model it is\n\nhint: a model is written"));
+        check("mistral", Err("`mistral` does not say whose model it is; a model is written"));
         check("opnai:gpt-4o", Err("did you mean `openai`?"));
         check("google:gemini-2.5-pro", Err("did you mean `gemini`?"));
         check("ollama:qwen", Err("did you mean `openai-compatible`?"));
-        check("zzz:x", Err("`zzz` is no API that is known\n"));
+        check("zzz:x", Err("`zzz` is no API that is known; a model is written"));
         check("openai:", Err("name of the model is missing"));
         check("openai-compatible:qwen", Err("openai-compatible:qwen@http://127.0.0.1:8080/v1"));
         check("anthropic:claude@https://example.com", Err("ANTHROPIC_BASE_URL"));

@@ -31,14 +31,16 @@ use crate::{
 
 mod agent;
 mod commands;
+mod error;
 mod fits;
 mod people;
 mod secrets;
 
 pub use agent::compile_agent;
+pub use error::{CompileError, ModelUnusable};
 
 /// Builds the model that a scenario chose.
-pub type BuildModel = dyn Fn(&str, &ModelChoice) -> Result<Arc<dyn Model>, String> + Send + Sync;
+pub type BuildModel = dyn Fn(&str, &ModelChoice) -> Result<Arc<dyn Model>, ModelUnusable> + Send + Sync;
 
 /// Reads an environment variable of whoever runs a scenario.
 pub type ReadVariable = dyn Fn(&str) -> Option<String> + Send + Sync;
@@ -82,7 +84,7 @@ impl fmt::Debug for Backstage {
 }
 
 impl Backstage {
-    fn model(&self, named: &NamedModel) -> Result<Arc<dyn Model>, String> {
+    fn model(&self, named: &NamedModel) -> Result<Arc<dyn Model>, ModelUnusable> {
         match (&named.model, &self.people) {
             (ModelChoice::Person, Some(people)) => Ok(Arc::new(PersonModel::new(people.clone()))),
             (choice, _) => (self.models)(&named.key, choice),
@@ -384,7 +386,7 @@ pub(crate) fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
 ///
 /// # Errors
 /// Why it cannot be run: a model that cannot be built, a variable that is not set.
-pub fn compile(scenario: Scenario, backstage: Backstage) -> Result<CaseMaker, String> {
+pub fn compile(scenario: Scenario, backstage: Backstage) -> Result<CaseMaker, CompileError> {
     let compiled = Compiled::new(Arc::new(scenario), backstage)?;
     let name = compiled.scenario.name.clone();
     Ok(CaseMaker::new(&name, move |options| compiled.case(options)))
@@ -402,17 +404,17 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn new(scenario: Arc<Scenario>, backstage: Backstage) -> Result<Self, String> {
+    fn new(scenario: Arc<Scenario>, backstage: Backstage) -> Result<Self, CompileError> {
         scenario.refuse_missing_people(&backstage)?;
         let mut models = BTreeMap::new();
         for (role, written, _) in scenario.uses() {
             let Some(named) = scenario.model(role, written) else {
-                return Err(format!("{} needs a model, and none is named", role.of()));
+                return Err(CompileError::NoModel { part: role.of() });
             };
             if named.model == ModelChoice::Person
                 && let Some(instead) = role.instead_of_person()
             {
-                return Err(format!("{}\n\nhint: {instead}", role.not_by_person()));
+                return Err(CompileError::NotByPerson { part: role.of(), instead });
             }
             if !models.contains_key(&named.key) {
                 models.insert(named.key.clone(), backstage.model(named)?);
@@ -421,13 +423,7 @@ impl Compiled {
         let mut variables = BTreeMap::new();
         for variable in &scenario.variables {
             let value = variable.value.clone().or_else(|| (backstage.variables)(&variable.name));
-            let value = value.ok_or_else(|| {
-                format!(
-                    "the scenario names the environment variable `{name}`, which is not set\n\nhint: set it, put it into \
-                     a file for `--env-file`, or give it a value: variables: {{{name}: …}}",
-                    name = variable.name
-                )
-            })?;
+            let value = value.ok_or_else(|| CompileError::UnsetVariable { name: variable.name.clone() })?;
             variables.insert(variable.name.clone(), value);
         }
         let masker = scenario.masker(&*backstage.variables);
@@ -442,11 +438,11 @@ impl Compiled {
     fn case(&self, options: &RunOptions) -> Case {
         match self.try_case(options) {
             Ok(case) => case,
-            Err(why) => Case::new(&self.scenario.name, nobody()).problem(why),
+            Err(why) => Case::new(&self.scenario.name, nobody()).problem(why.told()),
         }
     }
 
-    fn try_case(&self, options: &RunOptions) -> Result<Case, String> {
+    fn try_case(&self, options: &RunOptions) -> Result<Case, CompileError> {
         let scenario = &self.scenario;
         let folder = if scenario.needs_folder(self.backstage.live) {
             let local = LocalOptions {
@@ -459,13 +455,13 @@ impl Compiled {
                 commands: self.backstage.commands,
                 ..LocalOptions::default()
             };
-            let folder = LocalEnvironment::new(local).map_err(|error| crate::play::told(&error))?;
+            let folder = LocalEnvironment::new(local).map_err(CompileError::Folder)?;
             Some(Arc::new(folder))
         } else {
             None
         };
         let port = match scenario.server() {
-            Some(_) => tools::free_port().map_err(|error| format!("no free port: {error}"))?,
+            Some(_) => tools::free_port().map_err(CompileError::NoPort)?,
             None => 0,
         };
         let directory = self.backstage.directory.clone();
@@ -533,7 +529,7 @@ impl Compiled {
         simulators.collect()
     }
 
-    fn mocks(&self, place: Option<&Workplace>) -> Result<Mocks, String> {
+    fn mocks(&self, place: Option<&Workplace>) -> Result<Mocks, CompileError> {
         let scenario = &self.scenario;
         let definitions = scenario.agent.as_ref().map(|agent| agent.tools.clone()).unwrap_or_default();
         let mut real = BTreeMap::new();
@@ -559,14 +555,14 @@ impl Compiled {
     }
 
     /// The agent under test, where it is no process, with the port of its server.
-    fn agent(&self, port: u16) -> Result<AgentRef, String> {
+    fn agent(&self, port: u16) -> Result<AgentRef, CompileError> {
         let Some(agent) = self.scenario.agent.as_ref().filter(|_| self.scenario.talks()) else {
             return Ok(nobody());
         };
         match &agent.reached {
             Reached::Inline(inline) => {
                 let named = self.scenario.model(Role::Agent, Some(&inline.model));
-                let named = named.ok_or_else(|| "the agent needs a model, and none is named".to_owned())?;
+                let named = named.ok_or(CompileError::NoModel { part: Role::Agent.of() })?;
                 let mut llm = LlmAgent::new(&agent.name, self.models[&named.key].clone());
                 llm = llm.tools(declared(agent));
                 if !inline.instructions.is_empty() {
@@ -590,14 +586,19 @@ impl Compiled {
             }
             Reached::Http(endpoint) => {
                 let settings = self.http_settings(&agent.name, endpoint, port)?;
-                let agent = HttpAgent::new(settings).map_err(|error| error.to_string())?;
+                let agent = HttpAgent::new(settings)?;
                 Ok(Arc::new(agent))
             }
             Reached::Command(_) => Ok(nobody()),
         }
     }
 
-    fn http_settings(&self, name: &str, endpoint: &HttpEndpoint, port: u16) -> Result<HttpSettings, String> {
+    fn http_settings(
+        &self,
+        name: &str,
+        endpoint: &HttpEndpoint,
+        port: u16,
+    ) -> Result<HttpSettings, CompileError> {
         let url = endpoint.url.replace("${port}", &port.to_string());
         let mut settings = HttpSettings::new(name, &url, &endpoint.response);
         settings.method.clone_from(&endpoint.method);

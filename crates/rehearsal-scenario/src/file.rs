@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::read::{Dialect, Fields, Reader};
 use crate::yaml::{self, Node, NodeValue};
-use crate::{Place, Prices, Problem, Severity, StepKind};
+use crate::{ModelUnusable, Place, Prices, Problem, Severity, StepKind};
 
 pub(crate) mod agent;
 mod conversation;
@@ -181,7 +181,7 @@ pub struct CheckOptions<'a> {
     /// Which files are accepted.
     pub dialect: Dialect,
     /// Says what is wrong with a model specification such as `openai:gpt-4o`.
-    pub specification: &'a dyn Fn(&str) -> Result<(), String>,
+    pub specification: &'a dyn Fn(&str) -> Result<(), ModelUnusable>,
 }
 
 impl Default for CheckOptions<'_> {

@@ -12,7 +12,7 @@ mod schema;
 mod score;
 pub mod yaml;
 
-pub use compile::{Backstage, BuildModel, ReadVariable, compile, compile_agent};
+pub use compile::{Backstage, BuildModel, CompileError, ModelUnusable, ReadVariable, compile, compile_agent};
 pub use file::{
     Action, AgentFile, AgentUnderTest, CheckOptions, Checked, CommandLine, Conversation, ConversationUser,
     Evaluation, HttpEndpoint, Implementation, InlineAgent, Knowledge, LlmCondition, Mock, MockError,

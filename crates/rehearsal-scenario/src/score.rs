@@ -7,7 +7,9 @@ use rehearsal_metrics::MetricRef;
 use rehearsal_sim::{CaseRun, Judges, Judgment, judge_ledger};
 
 use crate::play::evaluators;
-use crate::{Action, BuildModel, EvaluationScope, Scenario, StepKind, StepView, Strategy, TurnView};
+use crate::{
+    Action, BuildModel, CompileError, EvaluationScope, Scenario, StepKind, StepView, Strategy, TurnView,
+};
 
 /// The kind of failure of a ledger that lacks a step of the file.
 pub(crate) const MISSING_STEP: &str = "missing_step";
@@ -76,16 +78,12 @@ impl Scenario {
     ///
     /// # Errors
     /// A judge is needed and not named, or its model cannot be built.
-    pub fn judges(&self, build: &BuildModel) -> Result<Judges, String> {
+    pub fn judges(&self, build: &BuildModel) -> Result<Judges, CompileError> {
         let mut judges = Judges::default();
         for evaluation in self.evaluations().filter(|evaluation| evaluation.needs_judge()) {
             let named = self.judge_of(evaluation).ok_or_else(|| {
                 let key = evaluation.judge_key().unwrap_or("judge");
-                format!(
-                    "the evaluation at line {} asks a judge, and no model is called `{key}`\n\nhint: name it: --model \
-                     {key}=openai:gpt-4o",
-                    evaluation.line
-                )
+                CompileError::NoJudge { line: evaluation.line, key: key.to_owned() }
             })?;
             match evaluation.judge_key() {
                 Some(key) if !judges.named.contains_key(key) => {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
 use crate::presence::{Presence, Waiting};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 use crate::watch::{Seat, Topic, Watch};
 
 mod answer;
@@ -37,7 +37,7 @@ pub use export::Exported;
 pub use failing::Failure;
 pub use hosts::{AgentView, NewAgent, NewHost, WorkView};
 pub use observe::{Observation, Observed, Recorded, ToolFailure};
-pub use published::{CannotDerive, Published, PublishedRef, RequestDrafts};
+pub use published::{CannotDerive, NoRequest, Published, PublishedRef, RequestDrafts};
 pub use query::QueryRequest;
 pub use sessions::{NewSessionRequest, SessionChange};
 pub use turns::{AskedModel, Submitted, TurnAnswer, TurnRequest, TurnResponse, TurnView};
@@ -140,7 +140,7 @@ impl std::io::Write for Count {
 
 fn busy(session: &SessionId) -> Problem {
     let detail = format!("session `{session}` is written to all the time; try again");
-    Problem::new(Class::Busy, "busy", detail)
+    Problem::new(Class::Busy, Kind::Busy, detail)
 }
 
 impl Desk {
@@ -197,7 +197,7 @@ impl Desk {
     pub async fn put_chunk(&self, upload: &str, offset: u64, bytes: bytes::Bytes) -> Result<(), Problem> {
         if offset.saturating_add(bytes.len() as u64) > LARGEST_UPLOAD {
             let detail = format!("an upload has at most {} MiB in all", LARGEST_UPLOAD >> 20);
-            return Err(Problem::new(Class::TooLarge, "too_large", detail));
+            return Err(Problem::new(Class::TooLarge, Kind::TooLarge, detail));
         }
         Ok(self.store.put_chunk(upload, offset, bytes, self.now_ms()).await?)
     }
@@ -302,7 +302,7 @@ impl Desk {
         let id = events.first().map_or(session, |first| &first.session).clone();
         let ledger = Ledger::from_events(id, events).map_err(|error| {
             let detail = format!("the kept ledger of session `{session}` contradicts itself: {error}");
-            Problem::new(Class::Internal, "corrupt", detail)
+            Problem::new(Class::Internal, Kind::Corrupt, detail)
         })?;
         Ok(Standing { record, ledger, cut, weight: Weight::default() })
     }
@@ -356,7 +356,7 @@ impl Desk {
             let now = self.now();
             let sweep = elapsed(began, now) > self.grace;
             if let Err(problem) = self.mind_cues_once(sweep).await {
-                tracing::warn!(problem = problem.kind, "cannot look after open cues: {problem}");
+                tracing::warn!(problem = problem.kind.word(), "cannot look after open cues: {problem}");
             }
             // When this machine has slept, others on it may have too: they get the time to say that they live.
             let slept = elapsed(last, now) > pause + CLEANING;
@@ -364,7 +364,7 @@ impl Desk {
             if sweep && !slept && elapsed(cleaned, now) > CLEANING {
                 cleaned = now;
                 if let Err(problem) = self.clean().await {
-                    tracing::warn!(problem = problem.kind, "cannot clean up: {problem}");
+                    tracing::warn!(problem = problem.kind.word(), "cannot clean up: {problem}");
                 }
             }
         }
@@ -394,7 +394,7 @@ impl Desk {
         }
         if let Err(problem) = self.lose(&waiting, broke_at).await {
             // They are missed later, when nobody has seen them for long.
-            tracing::warn!(problem = problem.kind, "cannot say who is gone: {problem}");
+            tracing::warn!(problem = problem.kind.word(), "cannot say who is gone: {problem}");
         }
     }
 

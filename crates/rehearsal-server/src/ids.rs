@@ -3,7 +3,7 @@
 use rehearsal_core::SessionId;
 use uuid::{Uuid, Variant, Version};
 
-use crate::Problem;
+use crate::{Kind, Problem};
 
 pub(crate) use rehearsal_store::new_id as fresh;
 
@@ -18,7 +18,7 @@ pub(crate) fn uuid4(what: &str, text: &str) -> Result<String, Problem> {
             Ok(id.to_string())
         }
         _ => Err(Problem::invalid(
-            "invalid_id",
+            Kind::InvalidId,
             format!(
                 "`{}` is no {what}: it must be a UUIDv4 such as `{}`",
                 clip(text),
@@ -41,7 +41,7 @@ pub(crate) fn agent(name: &str) -> Result<&str, Problem> {
     if name.trim().is_empty() || count > 100 {
         let found = if name.trim().is_empty() { "it is empty".to_owned() } else { format!("it has {count}") };
         return Err(Problem::invalid(
-            "invalid_agent_name",
+            Kind::InvalidAgentName,
             format!("an agent's name has 1 to 100 characters; {found}"),
         ));
     }

@@ -20,7 +20,7 @@ mod stream;
 mod watch;
 
 pub use desk::Desk;
-pub use problem::{Class, Problem};
+pub use problem::{Class, Kind, Problem};
 pub use report::{ReportError, report_html};
 pub use serve::{Server, ServerConfig};
 

@@ -71,7 +71,7 @@ impl Metrics {
         encode(&mut text, &self.registry).map_err(|error| {
             Problem::new(
                 crate::problem::Class::Internal,
-                "internal",
+                crate::Kind::Internal,
                 format!("cannot write figures: {error}"),
             )
         })?;

@@ -6,13 +6,17 @@ use rehearsal_core::Inconsistent;
 use rehearsal_store::StoreError;
 use serde_json::{Map, Value};
 
+mod kind;
+
+pub use kind::Kind;
+
 /// Why a call was refused or failed: what was wrong, and what to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// What kind of problem, as HTTP and gRPC have words for it.
     pub class: Class,
-    /// A word for exactly this problem, such as `not_the_head`.
-    pub kind: &'static str,
+    /// Exactly which problem it is.
+    pub kind: Kind,
     /// What was wrong and what to do.
     pub detail: String,
     /// More that a program can use.
@@ -73,22 +77,22 @@ impl Class {
 
 impl Problem {
     /// A problem with nothing more to say.
-    pub fn new(class: Class, kind: &'static str, detail: impl Into<String>) -> Self {
+    pub fn new(class: Class, kind: Kind, detail: impl Into<String>) -> Self {
         Self { class, kind, detail: detail.into(), extra: Map::new() }
     }
 
     /// What was sent is not valid.
-    pub fn invalid(kind: &'static str, detail: impl Into<String>) -> Self {
+    pub fn invalid(kind: Kind, detail: impl Into<String>) -> Self {
         Self::new(Class::Invalid, kind, detail)
     }
 
     /// There is no such thing.
     pub fn not_found(what: &str, id: impl fmt::Display) -> Self {
-        Self::new(Class::NotFound, "not_found", format!("there is no {what} `{id}`"))
+        Self::new(Class::NotFound, Kind::NotFound, format!("there is no {what} `{id}`"))
     }
 
     /// It contradicts what has happened.
-    pub fn conflict(kind: &'static str, detail: impl Into<String>) -> Self {
+    pub fn conflict(kind: Kind, detail: impl Into<String>) -> Self {
         Self::new(Class::Conflict, kind, detail)
     }
 
@@ -112,14 +116,14 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let detail = error.to_string();
         match error {
-            StoreError::NotFound { .. } => Self::new(Class::NotFound, "not_found", detail),
-            StoreError::Moved { .. } => Self::new(Class::Busy, "busy", format!("{detail}; try again")),
-            StoreError::Exists { .. } => Self::conflict("exists", detail),
-            StoreError::Refused(_) => Self::conflict("refused", detail),
-            StoreError::Full(_) => Self::new(Class::Unavailable, "disk_full", detail),
-            StoreError::Locked(_) => Self::new(Class::Unavailable, "store_locked", detail),
-            StoreError::Unavailable { .. } => Self::new(Class::Unavailable, "store_unavailable", detail),
-            _ => Self::new(Class::Internal, "internal", detail),
+            StoreError::NotFound { .. } => Self::new(Class::NotFound, Kind::NotFound, detail),
+            StoreError::Moved { .. } => Self::new(Class::Busy, Kind::Busy, format!("{detail}; try again")),
+            StoreError::Exists { .. } => Self::conflict(Kind::Exists, detail),
+            StoreError::Refused(_) => Self::conflict(Kind::Refused, detail),
+            StoreError::Full(_) => Self::new(Class::Unavailable, Kind::DiskFull, detail),
+            StoreError::Locked(_) => Self::new(Class::Unavailable, Kind::StoreLocked, detail),
+            StoreError::Unavailable { .. } => Self::new(Class::Unavailable, Kind::StoreUnavailable, detail),
+            _ => Self::new(Class::Internal, Kind::Internal, detail),
         }
     }
 }
@@ -127,12 +131,12 @@ impl From<StoreError> for Problem {
 impl From<Inconsistent> for Problem {
     fn from(error: Inconsistent) -> Self {
         let kind = match error {
-            Inconsistent::Ended => "session_ended",
-            Inconsistent::DuplicateCall { .. } => "duplicate_call",
-            Inconsistent::UnknownCall { .. } => "unknown_call",
-            Inconsistent::AnsweredCall { .. } => "answered_call",
-            Inconsistent::AnsweredTurn { .. } => "answered",
-            _ => "contradiction",
+            Inconsistent::Ended => Kind::SessionEnded,
+            Inconsistent::DuplicateCall { .. } => Kind::DuplicateCall,
+            Inconsistent::UnknownCall { .. } => Kind::UnknownCall,
+            Inconsistent::AnsweredCall { .. } => Kind::AnsweredCall,
+            Inconsistent::AnsweredTurn { .. } => Kind::Answered,
+            _ => Kind::Contradiction,
         };
         Self::conflict(kind, error.to_string())
     }

@@ -1,11 +1,10 @@
 //! `rehearse check`.
 
-use std::process::ExitCode;
-
 use clap::Args;
 
+use crate::error::CommandError;
 use crate::load::{Completeness, Selection};
-use crate::{exit, output};
+use crate::output;
 
 /// Check scenario files without running them.
 ///
@@ -17,12 +16,9 @@ pub(crate) struct CheckArgs {
     selection: Selection,
 }
 
-pub(crate) fn run(args: &CheckArgs) -> ExitCode {
-    let Some(outcome) = args.selection.load(Completeness::AsWritten) else { return exit::bad_input() };
-    if let Some(message) = outcome.nothing_chosen() {
-        output::message(&format!("error: {message}"));
-        return exit::bad_input();
-    }
+pub(crate) fn run(args: &CheckArgs) -> Result<(), CommandError> {
+    let outcome = args.selection.load(Completeness::AsWritten)?;
+    outcome.refuse_nothing_chosen()?;
     let (usable, unusable) = (outcome.usable.len(), outcome.unusable);
     let mut parts = vec![format!("{usable} can be used")];
     if unusable > 0 {
@@ -35,5 +31,5 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     }
     let plural = if usable + unusable == 1 { "" } else { "s" };
     output::data(&format!("{} file{plural}: {}", usable + unusable, parts.join(", ")));
-    if unusable == 0 { exit::PASSED } else { exit::bad_input() }
+    if unusable == 0 { Ok(()) } else { Err(CommandError::shown()) }
 }

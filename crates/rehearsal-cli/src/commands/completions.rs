@@ -3,12 +3,12 @@
 use std::env;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use clap_complete::env::Shells;
 
-use crate::{exit, output};
+use crate::error::CommandError;
+use crate::output;
 
 /// Print what makes a shell complete `rehearse`.
 ///
@@ -48,17 +48,11 @@ impl Shell {
     }
 }
 
-pub(crate) fn run(args: &CompletionsArgs) -> ExitCode {
-    match script(args.shell) {
-        Ok(script) => {
-            output::data(script.trim());
-            exit::PASSED
-        }
-        Err(error) => {
-            output::message(&format!("error: the script cannot be made: {error}"));
-            exit::bad_input()
-        }
-    }
+pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CommandError> {
+    let script = script(args.shell)
+        .map_err(|error| CommandError::setup(format_args!("the script cannot be made: {error}")))?;
+    output::data(script.trim());
+    Ok(())
 }
 
 fn script(shell: Shell) -> io::Result<String> {

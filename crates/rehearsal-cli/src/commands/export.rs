@@ -1,7 +1,6 @@
 //! `rehearse export`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +14,10 @@ use rehearsal_server::adksim::Adksim;
 use rehearsal_store::read_ledger;
 use serde_json::json;
 
+use crate::error::{CommandError, with_causes};
 use crate::far::Far;
 use crate::place::Place;
-use crate::{exit, output, shelf};
+use crate::{output, shelf};
 
 /// Export a completed session into an ADK `EvalSet` file.
 ///
@@ -74,45 +74,31 @@ enum Format {
     Json,
 }
 
-pub(crate) fn run(args: &ExportArgs) -> ExitCode {
-    match export(args) {
-        Ok((written, cautions)) => {
-            tell(args, &written, &cautions);
-            exit::PASSED
-        }
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
-}
-
-fn export(args: &ExportArgs) -> Result<(Written, Vec<String>), String> {
+pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     let ledger = shelf::block_on(ledger(args))?;
     let options =
         TraceOptions { app_name: args.app_name.clone(), colons: !args.no_colons, ..TraceOptions::default() };
-    let trace = GoldenTrace::from_ledger(&ledger, &options)
-        .map_err(|why| format!("session `{}` cannot be exported: {why}", args.session))?;
+    let trace = GoldenTrace::from_ledger(&ledger, &options).map_err(|why| {
+        CommandError::user(why).about(format_args!("session `{}` cannot be exported", args.session))
+    })?;
     let trace = warned(args, trace)?;
     let defaults = EvalSetDefaults::for_agent(&trace.agent, &args.evalset, SystemClock.now());
     let append = if args.again { append_to_file } else { append_once_to_file };
-    let written = append(&args.evalset, &defaults, &trace).map_err(|error| {
-        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        format!("{error}{cause}")
-    })?;
-    Ok((written, trace.cautions.iter().map(ToString::to_string).collect()))
+    let written =
+        append(&args.evalset, &defaults, &trace).map_err(|error| CommandError::setup(with_causes(&error)))?;
+    let cautions: Vec<String> = trace.cautions.iter().map(ToString::to_string).collect();
+    tell(args, &written, &cautions);
+    Ok(())
 }
 
 /// Says before anything is written what `adk eval` cannot run, and leaves that out where it is asked to.
-fn warned(args: &ExportArgs, trace: GoldenTrace) -> Result<GoldenTrace, String> {
+fn warned(args: &ExportArgs, trace: GoldenTrace) -> Result<GoldenTrace, CommandError> {
     let Some(first) = trace.cautions.first() else { return Ok(trace) };
     let runnable = trace.runnable();
     if args.runnable {
-        let why = format!(
-            "nothing of session `{}` can be run: {first}\n\nhint: export it without --runnable",
-            args.session
-        );
-        return trace.into_runnable().ok_or(why);
+        let why = format!("nothing of session `{}` can be run: {first}", args.session);
+        let refused = || CommandError::user(why).hint("export it without --runnable");
+        return trace.into_runnable().ok_or_else(refused);
     }
     for caution in &trace.cautions {
         output::message(&format!("warning: {caution}"));
@@ -126,7 +112,7 @@ fn warned(args: &ExportArgs, trace: GoldenTrace) -> Result<GoldenTrace, String> 
     Ok(trace)
 }
 
-async fn ledger(args: &ExportArgs) -> Result<Ledger, String> {
+async fn ledger(args: &ExportArgs) -> Result<Ledger, CommandError> {
     if let Some(address) = &args.server {
         let far = Far::new(address)?;
         if args.complete {
@@ -138,9 +124,9 @@ async fn ledger(args: &ExportArgs) -> Result<Ledger, String> {
     let session = shelf::find_session(&*store, &args.session).await?;
     if args.complete {
         let desk = Desk::new(store.clone(), Arc::new(SystemClock), Arc::new(Adksim), Duration::ZERO);
-        desk.complete(&session.id).await.map_err(|problem| problem.detail)?;
+        desk.complete(&session.id).await.map_err(CommandError::user)?;
     }
-    read_ledger(&*store, &session.id).await.map_err(|error| error.to_string())
+    read_ledger(&*store, &session.id).await.map_err(CommandError::setup)
 }
 
 fn tell(args: &ExportArgs, written: &Written, cautions: &[String]) {

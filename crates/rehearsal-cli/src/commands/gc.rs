@@ -1,15 +1,15 @@
 //! `rehearse gc`.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use rehearsal_core::{Clock as _, SystemClock};
 use rehearsal_store::{GcPolicy, RUN_GONE_AFTER};
 
+use crate::error::CommandError;
 use crate::place::Place;
 use crate::times::age;
-use crate::{exit, output, shelf};
+use crate::{output, shelf};
 
 /// Remove old runs and sessions from the store.
 ///
@@ -45,30 +45,22 @@ pub(crate) struct GcArgs {
     place: Place,
 }
 
-pub(crate) fn run(args: &GcArgs) -> ExitCode {
-    match shelf::block_on(collect(args)) {
-        Ok(told) => {
-            output::data(&told);
-            exit::PASSED
-        }
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
+pub(crate) fn run(args: &GcArgs) -> Result<(), CommandError> {
+    output::data(&shelf::block_on(collect(args))?);
+    Ok(())
 }
 
-async fn collect(args: &GcArgs) -> Result<String, String> {
+async fn collect(args: &GcArgs) -> Result<String, CommandError> {
     let store = args.place.open_kept().await?;
     let now = SystemClock.now().as_millisecond();
     let ago = |age: Duration| now.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
     let before = args.older_than.map(ago);
     if !args.dry_run {
         // A run that was killed did not say so.
-        store.interrupt_runs(ago(RUN_GONE_AFTER), now).await.map_err(|error| error.to_string())?;
+        store.interrupt_runs(ago(RUN_GONE_AFTER), now).await.map_err(CommandError::setup)?;
     }
     let policy = GcPolicy { before, keep: args.keep, unfinished: args.unfinished, dry_run: args.dry_run };
-    let (runs, sessions) = store.gc(policy).await.map_err(|error| error.to_string())?;
+    let (runs, sessions) = store.gc(policy).await.map_err(CommandError::setup)?;
     let counted = |count: u64, what: &str| {
         let plural = if count == 1 { "" } else { "s" };
         format!("{count} {what}{plural}")
@@ -80,10 +72,10 @@ async fn collect(args: &GcArgs) -> Result<String, String> {
     let freed = match rehearsal_store::give_back(&args.place.text()).await {
         Ok(bytes) => size(bytes).map(|size| format!(", {size} freed")).unwrap_or_default(),
         Err(why) => {
-            output::message(&format!(
-                "warning: the disk space of what was removed could not be given back: {why}\n\nhint: call it again when \
-                 nobody else writes; it takes as much space for a while as what is kept"
-            ));
+            output::warning(
+                format_args!("the disk space of what was removed could not be given back: {why}"),
+                "call it again when nobody else writes; it takes as much space for a while as what is kept",
+            );
             String::new()
         }
     };

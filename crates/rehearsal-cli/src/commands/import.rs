@@ -3,15 +3,15 @@
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use rehearsal_adk::{Conversation, Dialect, EvalCase, EvalSet, ImportError, Imported, MAX_BYTES, Note};
 use serde_json::{Value, json};
 
 use crate::commands::sessions::keep_ledger;
+use crate::error::CommandError;
 use crate::place::Place;
-use crate::{exit, output, shelf};
+use crate::{output, shelf};
 
 /// Read an ADK `EvalSet` file, or keep a ledger.
 ///
@@ -40,24 +40,16 @@ pub(crate) struct ImportArgs {
     place: Place,
 }
 
-pub(crate) fn run(args: &ImportArgs) -> ExitCode {
+pub(crate) fn run(args: &ImportArgs) -> Result<(), CommandError> {
     let is_ledger = args.file.extension().is_some_and(|end| end == "jsonl");
-    let done = if is_ledger { keep(args) } else { convert(args) };
-    match done {
-        Ok(()) => exit::PASSED,
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
+    if is_ledger { keep(args) } else { convert(args) }
 }
 
-fn keep(args: &ImportArgs) -> Result<(), String> {
+fn keep(args: &ImportArgs) -> Result<(), CommandError> {
     if args.evalset.is_some() {
         let keep = format!("rehearse import {}", args.file.display());
-        return Err(format!(
-            "a ledger is no EvalSet\n\nhint: keep it with `{keep}`, then `rehearse export SESSION --evalset FILE`"
-        ));
+        let instead = format!("keep it with `{keep}`, then `rehearse export SESSION --evalset FILE`");
+        return Err(CommandError::user("a ledger is no EvalSet").hint(instead));
     }
     let id = shelf::block_on(keep_ledger(&args.place, &args.file))?;
     if args.json {
@@ -68,7 +60,7 @@ fn keep(args: &ImportArgs) -> Result<(), String> {
     Ok(())
 }
 
-fn convert(args: &ImportArgs) -> Result<(), String> {
+fn convert(args: &ImportArgs) -> Result<(), CommandError> {
     let imported = read_eval_set(&args.file)?;
     if let Some(path) = &args.evalset {
         write_new(path, &imported.to_json())?;
@@ -107,9 +99,10 @@ fn print_notes<'n>(heading: &str, notes: impl Iterator<Item = &'n Note>) {
 }
 
 /// The `EvalSet` of a file; what its older forms leave without a name is named after it.
-pub(crate) fn read_eval_set(path: &Path) -> Result<Imported, String> {
-    let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
-    let refused = |error: ImportError| format!("`{}`: {error}", path.display());
+pub(crate) fn read_eval_set(path: &Path) -> Result<Imported, CommandError> {
+    let failed =
+        |error: std::io::Error| CommandError::user(format_args!("cannot read `{}`: {error}", path.display()));
+    let refused = |error: ImportError| CommandError::user(error).about(format_args!("`{}`", path.display()));
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(failed)?;
     // What is no file, such as a pipe, has no length; there the bound is that of what is read.
@@ -118,19 +111,21 @@ pub(crate) fn read_eval_set(path: &Path) -> Result<Imported, String> {
         return Err(refused(ImportError::TooLarge { bytes: length }));
     }
     file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("`{}` is not text in UTF-8", path.display()))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| CommandError::user(format_args!("`{}` is not text in UTF-8", path.display())))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("eval_set");
     EvalSet::read_named(&text, name).map_err(refused)
 }
 
-fn write_new(path: &Path, text: &str) -> Result<(), String> {
+fn write_new(path: &Path, text: &str) -> Result<(), CommandError> {
     let made = OpenOptions::new().write(true).create_new(true).open(path);
     made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
-            format!("`{}` is there already, so nothing was written\n\nhint: name a new file", path.display())
+            CommandError::user(format_args!("`{}` is there already, so nothing was written", path.display()))
+                .hint("name a new file")
         }
-        _ => format!("cannot write `{}`: {error}", path.display()),
+        _ => CommandError::setup(format_args!("cannot write `{}`: {error}", path.display())),
     })
 }
 

@@ -4,12 +4,12 @@ use std::fs;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 
 use crate::commands::run::quoted;
-use crate::{exit, output};
+use crate::error::CommandError;
+use crate::output;
 
 /// Write a first scenario.
 ///
@@ -33,23 +33,17 @@ const NAME: &str = "hello.scenario.yaml";
 
 const HELLO: &str = include_str!("init/hello.scenario.yaml");
 
-pub(crate) fn run(args: &InitArgs) -> ExitCode {
-    match write(args) {
-        Ok(path) => {
-            output::data(&next(&path, &args.folder));
-            exit::PASSED
-        }
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
+pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
+    let path = write(args)?;
+    output::data(&next(&path, &args.folder));
+    Ok(())
 }
 
-fn write(args: &InitArgs) -> Result<PathBuf, String> {
+fn write(args: &InitArgs) -> Result<PathBuf, CommandError> {
     let folder = &args.folder;
     fs::create_dir_all(folder)
-        .map_err(|error| format!("cannot make the folder `{}`: {error}", folder.display()))?;
+        .map_err(|error| format!("cannot make the folder `{}`: {error}", folder.display()))
+        .map_err(CommandError::setup)?;
     let path = if folder == Path::new(".") { PathBuf::from(NAME) } else { folder.join(NAME) };
     let mut options = OpenOptions::new();
     options.write(true);
@@ -61,12 +55,12 @@ fn write(args: &InitArgs) -> Result<PathBuf, String> {
     let written = options.open(&path).and_then(|mut file| file.write_all(HELLO.as_bytes()));
     match written {
         Ok(()) => Ok(path),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(format!(
-            "`{}` is there already, so nothing was written\n\nhint: `--force` replaces it, and `rehearse init DIR` \
-             writes elsewhere",
-            path.display()
-        )),
-        Err(error) => Err(format!("cannot write `{}`: {error}", path.display())),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let what = format!("`{}` is there already, so nothing was written", path.display());
+            let instead = "`--force` replaces it, and `rehearse init DIR` writes elsewhere";
+            Err(CommandError::user(what).hint(instead))
+        }
+        Err(error) => Err(CommandError::setup(format_args!("cannot write `{}`: {error}", path.display()))),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, Command, CommandFactory as _};
 use clap_mangen::Man;
 
-use crate::{Cli, exit, output};
+use crate::error::CommandError;
+use crate::{Cli, output};
 
 /// Print the manual page.
 ///
@@ -24,30 +24,23 @@ pub(crate) struct ManArgs {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &ManArgs) -> ExitCode {
-    let pages = match pages() {
-        Ok(pages) => pages,
-        Err(error) => return failed(&format!("the manual pages cannot be made: {error}")),
-    };
+pub(crate) fn run(args: &ManArgs) -> Result<(), CommandError> {
+    let pages = pages()
+        .map_err(|error| CommandError::internal(format_args!("the manual pages cannot be made: {error}")))?;
     let Some(folder) = &args.out else {
         if let Some((_, page)) = pages.first() {
             output::data(page.trim_end());
         }
-        return exit::PASSED;
+        return Ok(());
     };
     for (name, page) in pages {
         let path = folder.join(name);
-        if let Err(error) = write(&path, &page) {
-            return failed(&format!("cannot write `{}`: {error}", path.display()));
-        }
+        write(&path, &page).map_err(|error| {
+            CommandError::setup(format_args!("cannot write `{}`: {error}", path.display()))
+        })?;
         output::data(&path.display().to_string());
     }
-    exit::PASSED
-}
-
-fn failed(message: &str) -> ExitCode {
-    output::message(&format!("error: {message}"));
-    exit::bad_input()
+    Ok(())
 }
 
 fn write(path: &Path, page: &str) -> io::Result<()> {

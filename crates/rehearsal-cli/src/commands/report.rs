@@ -1,14 +1,14 @@
 //! `rehearse report`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use rehearsal_server::report_html;
 
+use crate::error::CommandError;
+use crate::output;
 use crate::place::Place;
 use crate::shelf::{self, short};
-use crate::{exit, output};
 
 /// Write a run as one HTML file that opens offline.
 ///
@@ -32,24 +32,17 @@ pub(crate) struct ReportArgs {
     place: Place,
 }
 
-pub(crate) fn run(args: &ReportArgs) -> ExitCode {
-    match shelf::block_on(write(args)) {
-        Ok(told) => {
-            output::data(&told);
-            exit::PASSED
-        }
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
+pub(crate) fn run(args: &ReportArgs) -> Result<(), CommandError> {
+    output::data(&shelf::block_on(write(args))?);
+    Ok(())
 }
 
-async fn write(args: &ReportArgs) -> Result<String, String> {
+async fn write(args: &ReportArgs) -> Result<String, CommandError> {
     let store = args.place.open_kept().await?;
     let id = shelf::find_run(&*store, &args.run).await?.id;
-    let html = report_html(&*store, &id).await.map_err(|error| error.to_string())?;
+    let html = report_html(&*store, &id).await.map_err(CommandError::setup)?;
     let place = args.output.display();
-    std::fs::write(&args.output, &html).map_err(|error| format!("`{place}` cannot be written: {error}"))?;
+    std::fs::write(&args.output, &html)
+        .map_err(|error| CommandError::setup(format_args!("`{place}` cannot be written: {error}")))?;
     Ok(format!("run {} is in {place} ({} kB)", short(&id), html.len().div_ceil(1024)))
 }

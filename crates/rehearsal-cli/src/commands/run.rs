@@ -20,11 +20,12 @@ use serde::Serialize;
 use self::keeping::{Curtain, Keeping};
 use self::print::{Detail, Printer};
 use self::progress::Progress;
+use crate::error::{CommandError, Kind, cannot_start};
 use crate::load::{Completeness, Loaded, Outcome, Selection};
 use crate::place::Place;
 use crate::times::duration;
 use crate::variables::Variables;
-use crate::{exit, models, output};
+use crate::{exit, files, models, output};
 
 mod about;
 pub(crate) mod eval;
@@ -166,27 +167,11 @@ struct SummaryForm {
     not_run: u32,
 }
 
-pub(crate) fn run(args: &RunArgs) -> ExitCode {
-    match try_run(args) {
-        Ok(code) => code,
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
-}
-
-fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let completeness = Completeness::Runnable { live: args.live, commands: args.commands() };
-    let Some(outcome) = args.selection.load_some(completeness, args.keep_going) else {
-        return Ok(exit::bad_input());
-    };
-    if let Some(message) = unusable(&outcome, args.keep_going) {
-        return Err(message);
-    }
-    if let Some(message) = outcome.nothing_chosen() {
-        return Err(message);
-    }
+    let outcome = args.selection.load_some(completeness, args.keep_going)?;
+    refuse_unusable(&outcome, args.keep_going)?;
+    outcome.refuse_nothing_chosen()?;
     let variables = Variables::with_file(args.env_file.as_deref())?;
     let curtain = Curtain::default();
     let makers = makers(args, &outcome.usable, &variables, &curtain)?;
@@ -198,11 +183,11 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
         .as_deref()
         .map(OutFolder::new)
         .transpose()
-        .map_err(|error| format!("{error}\n\nhint: `--out DIR` names another"))?;
+        .map_err(|error| CommandError::setup(error).hint("`--out DIR` names another"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| format!("the runtime cannot be started: {error}"))?;
+        .map_err(|error| cannot_start(&error))?;
     let keeping = if args.no_store {
         None
     } else {
@@ -250,15 +235,12 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
     }
     if outcome.unusable > 0 {
         let (plural, were) = if outcome.unusable == 1 { ("", "was") } else { ("s", "were") };
-        output::message(&format!(
-            "error: {} file{plural} cannot be used and {were} not run",
-            outcome.unusable
-        ));
+        let kind = if interrupted { Kind::Interrupted } else { Kind::User };
+        let what = format!("{} file{plural} cannot be used and {were} not run", outcome.unusable);
+        return Err(CommandError::user(what).kind(kind));
     }
     Ok(if interrupted {
         exit::interrupted()
-    } else if outcome.unusable > 0 {
-        exit::bad_input()
     } else if suite_run.result.passed() {
         exit::PASSED
     } else {
@@ -266,18 +248,16 @@ fn try_run(args: &RunArgs) -> Result<ExitCode, String> {
     })
 }
 
-/// Why files that cannot be used stop the run; nothing where they do not.
-fn unusable(outcome: &Outcome, keep_going: bool) -> Option<String> {
+/// Stops the run where files cannot be used and nobody said to go on without them.
+fn refuse_unusable(outcome: &Outcome, keep_going: bool) -> Result<(), CommandError> {
     let (count, plural) = (outcome.unusable, if outcome.unusable == 1 { "" } else { "s" });
     if count == 0 || (keep_going && !outcome.usable.is_empty()) {
-        return None;
+        return Ok(());
     }
-    let hint = if outcome.usable.is_empty() {
-        ""
-    } else {
-        "\n\nhint: `--keep-going` runs the others and says how many were not run"
-    };
-    Some(format!("{count} file{plural} cannot be used; nothing was run{hint}"))
+    let others = (!outcome.usable.is_empty())
+        .then_some("`--keep-going` runs the others and says how many were not run");
+    let what = format!("{count} file{plural} cannot be used; nothing was run");
+    Err(CommandError::user(what).hints(others))
 }
 
 /// What a run leaves: files where they are asked for, and what is in the store.
@@ -303,18 +283,14 @@ fn makers(
     loaded: &[Loaded],
     variables: &Variables,
     curtain: &Curtain,
-) -> Result<Vec<CaseMaker>, String> {
-    let program =
-        std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
+) -> Result<Vec<CaseMaker>, CommandError> {
+    let program = this_program()?;
     let hidden = |word: &str| WorkerCommand { program: program.clone(), args: vec![word.to_owned()] };
     let scripts = Workers::new(hidden(crate::JS_WORKER));
     let providers = Providers::default();
     let mut makers = Vec::new();
     for (index, Loaded { path, scenario }) in loaded.iter().enumerate() {
-        let directory =
-            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let directory = fs::canonicalize(directory)
-            .map_err(|error| format!("cannot find the folder of `{}`: {error}", path.display()))?;
+        let directory = files::folder(path)?;
         let (models_of, providers) = (variables.clone(), providers.clone());
         let read = variables.clone();
         let backstage = Backstage {
@@ -332,20 +308,30 @@ fn makers(
         };
         too_short(path, &scenario.too_short_to_hide(&*backstage.variables));
         let maker = compile(scenario.clone(), backstage);
-        makers.push(maker.map_err(|why| format!("{}: {why}", path.display()))?);
+        makers.push(maker.map_err(|why| CommandError::from(why).about(path.display()))?);
     }
     Ok(makers)
+}
+
+/// This program, which is started again for what needs a process of its own.
+fn this_program() -> Result<PathBuf, CommandError> {
+    std::env::current_exe()
+        .map_err(|error| CommandError::setup(format_args!("this program cannot find itself: {error}")))
 }
 
 /// Says which values of the environment cannot be hidden.
 pub(crate) fn too_short(path: &Path, names: &[String]) {
     for name in names {
-        output::message(&format!(
-            "warning: {}: the value of `{name}` has fewer than {SHORTEST} characters, which cannot be hidden: what a \
-             program shows of it is shown and kept\n\nhint: use a longer value, or, if it is no secret, say so in the \
-             file: public: [{name}], beside `variables`\n",
-            path.display()
-        ));
+        output::warning(
+            format_args!(
+                "{}: the value of `{name}` has fewer than {SHORTEST} characters, which cannot be hidden: what a program \
+                 shows of it is shown and kept",
+                path.display()
+            ),
+            format_args!(
+                "use a longer value, or, if it is no secret, say so in the file: public: [{name}], beside `variables`\n"
+            ),
+        );
     }
 }
 
@@ -414,7 +400,7 @@ async fn results(args: &RunArgs, loaded: &[Loaded], run: &SuiteRun, left: &Left)
     results
 }
 
-fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, left: &Left) -> Result<(), String> {
+fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, left: &Left) -> Result<(), CommandError> {
     let detail = match (args.quiet, args.verbose) {
         (true, _) => Detail::Quiet,
         (_, true) => Detail::Verbose,
@@ -445,9 +431,9 @@ fn print(args: &RunArgs, result: &RunResult, run: &SuiteRun, left: &Left) -> Res
     Ok(())
 }
 
-fn json(result: &RunResult) -> Result<String, String> {
+fn json(result: &RunResult) -> Result<String, CommandError> {
     rehearsal_core::json::to_string_pretty(result)
-        .map_err(|error| format!("the results cannot be written: {error}"))
+        .map_err(|error| CommandError::internal(format_args!("the results cannot be written: {error}")))
 }
 
 /// The command that repeats just this run.
@@ -487,7 +473,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-fn write_results(args: &RunArgs, result: &RunResult, left: &Left) -> Result<(), String> {
+fn write_results(args: &RunArgs, result: &RunResult, left: &Left) -> Result<(), CommandError> {
     let json = format!("{}\n", json(result)?);
     if let Some(out) = &left.out {
         write_file(&out.folder().join("result.json"), &json)?;
@@ -502,18 +488,18 @@ fn write_results(args: &RunArgs, result: &RunResult, left: &Left) -> Result<(), 
 }
 
 /// Makes sure that a file can be written, before a long run has come to something that it should hold.
-fn writable(path: &Path) -> Result<(), String> {
+fn writable(path: &Path) -> Result<(), CommandError> {
     let made = path.parent().map_or(Ok(()), fs::create_dir_all);
     let opened = made.and_then(|()| fs::OpenOptions::new().create(true).append(true).open(path));
     opened.map(drop).map_err(|error| cannot_write(path, &error))
 }
 
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), String> {
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
     fs::write(path, text).map_err(|error| cannot_write(path, &error))
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> String {
-    format!("cannot write `{}`: {error}", path.display())
+fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::setup(format_args!("cannot write `{}`: {error}", path.display()))
 }
 
 #[cfg(test)]

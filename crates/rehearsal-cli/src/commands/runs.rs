@@ -1,7 +1,6 @@
 //! `rehearse runs`.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
 use clap::Args;
 use rehearsal_core::{CaseResult, Ledger, RepeatStatistics, SessionId, SessionPart, Summary};
@@ -12,11 +11,12 @@ use serde_json::{Value, json};
 use crate::commands::run::print::{Detail, Printer};
 use crate::commands::run::quoted;
 use crate::commands::sessions;
+use crate::error::CommandError;
 use crate::load::Colour;
+use crate::output;
 use crate::place::Place;
 use crate::shelf::{self, short};
 use crate::times::{moment, stamp};
-use crate::{exit, output};
 
 /// List and show the runs that are kept.
 ///
@@ -54,27 +54,19 @@ pub(crate) struct RunsArgs {
     color: Colour,
 }
 
-pub(crate) fn run(args: &RunsArgs) -> ExitCode {
-    let done = shelf::block_on(async {
+pub(crate) fn run(args: &RunsArgs) -> Result<(), CommandError> {
+    shelf::block_on(async {
         let store = args.place.open_kept().await?;
         match &args.id {
             None => list(args, &*store).await,
             Some(id) => show(args, &*store, id).await,
         }
-    });
-    match done {
-        Ok(()) => exit::PASSED,
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
+    })
 }
 
-async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), String> {
-    let failed = |error: rehearsal_store::StoreError| error.to_string();
+async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), CommandError> {
     let query = RunQuery { search: args.search.clone(), limit: args.limit, page_token: None };
-    let page = store.runs(&query).await.map_err(failed)?;
+    let page = store.runs(&query).await.map_err(CommandError::setup)?;
     let runs = page.items;
     if args.json {
         let runs: Vec<Value> = runs.iter().map(described).collect();
@@ -151,7 +143,7 @@ fn counts(summary: Summary) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-async fn show(args: &RunsArgs, store: &dyn Store, id: &str) -> Result<(), String> {
+async fn show(args: &RunsArgs, store: &dyn Store, id: &str) -> Result<(), CommandError> {
     let run = shelf::find_run(store, id).await?;
     let kept = of_run(store, &run.id).await?;
     if args.json {
@@ -175,7 +167,7 @@ async fn show(args: &RunsArgs, store: &dyn Store, id: &str) -> Result<(), String
 }
 
 /// The sessions of a run, oldest first.
-pub(crate) async fn of_run(store: &dyn Store, run: &str) -> Result<Vec<SessionRecord>, String> {
+pub(crate) async fn of_run(store: &dyn Store, run: &str) -> Result<Vec<SessionRecord>, CommandError> {
     let mut found = Vec::new();
     let mut query = SessionQuery {
         limit: 1000,
@@ -184,7 +176,7 @@ pub(crate) async fn of_run(store: &dyn Store, run: &str) -> Result<Vec<SessionRe
         ..SessionQuery::default()
     };
     loop {
-        let page = store.sessions(&query).await.map_err(|error| error.to_string())?;
+        let page = store.sessions(&query).await.map_err(CommandError::setup)?;
         found.extend(page.items);
         query.page_token = page.next;
         if query.page_token.is_none() {
@@ -199,7 +191,7 @@ async fn results(
     store: &dyn Store,
     run: &RunRecord,
     kept: &[SessionRecord],
-) -> Result<(), String> {
+) -> Result<(), CommandError> {
     let Some(result) = &run.result else {
         let why = if run.status == "running" { "it runs, or was ended from outside" } else { "none" };
         output::data(&format!("no results: {why}\n"));
@@ -209,16 +201,18 @@ async fn results(
     let printer = Printer { detail, colour: args.color.for_stream(&std::io::stdout()) };
     let parts: BTreeMap<&str, SessionPart> =
         kept.iter().map(|session| (session.id.as_str(), session.part)).collect();
+    let unreadable = |error: serde_json::Error| {
+        CommandError::setup(format_args!("the results of this run cannot be read: {error}"))
+    };
     let read = |key: &str| result.get(key).cloned().unwrap_or(Value::Array(Vec::new()));
-    let scenarios: Vec<ScenarioResult> = serde_json::from_value(read("scenarios"))
-        .map_err(|error| format!("the results of this run cannot be read: {error}"))?;
+    let scenarios: Vec<ScenarioResult> = serde_json::from_value(read("scenarios")).map_err(unreadable)?;
     for scenario in &scenarios {
         let mut ids = scenario.sessions.iter();
         let main = ids.find(|id| parts.get(id.as_str()) == Some(&SessionPart::Main));
         let ledger = match main {
             Some(id) => {
                 let id = SessionId::new(id.as_str());
-                read_ledger(store, &id).await.map_err(|error| error.to_string())?
+                read_ledger(store, &id).await.map_err(CommandError::setup)?
             }
             None => Ledger::new(SessionId::new("none")),
         };
@@ -227,12 +221,11 @@ async fn results(
             output::data(text);
         }
     }
-    let cases: Vec<CaseResult> = serde_json::from_value(read("cases"))
-        .map_err(|error| format!("the results of this run cannot be read: {error}"))?;
+    let cases: Vec<CaseResult> = serde_json::from_value(read("cases")).map_err(unreadable)?;
     for case in &cases {
         let main = case.sessions.iter().find(|id| parts.get(id.as_str()) == Some(&SessionPart::Main));
         let ledger = match main {
-            Some(id) => read_ledger(store, id).await.map_err(|error| error.to_string())?,
+            Some(id) => read_ledger(store, id).await.map_err(CommandError::setup)?,
             None => Ledger::new(SessionId::new("none")),
         };
         if let Some(text) = printer.case(case, &ledger).strip_suffix('\n') {

@@ -1,14 +1,12 @@
 //! `rehearse schema`.
 
-use std::process::ExitCode;
-
 use clap::{Args, ValueEnum};
 use rehearsal_scenario::{agent_schema, scenario_schema};
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::commands::run::RunResult;
-use crate::{exit, output};
+use crate::output;
 
 /// Print the JSON Schema of a kind of file.
 ///
@@ -40,14 +38,13 @@ enum Of {
     Agent,
 }
 
-pub(crate) fn run(args: &SchemaArgs) -> ExitCode {
+pub(crate) fn run(args: &SchemaArgs) {
     let schema = match args.of {
         Of::File => scenario_schema(),
         Of::Agent => agent_schema(),
         Of::Result => result_schema(),
     };
     output::value(&schema);
-    exit::PASSED
 }
 
 fn result_schema() -> Value {

@@ -15,6 +15,7 @@ use crate::commands::run::print::{Detail, Printer};
 use crate::commands::run::{RunResult, quoted, write_file};
 use crate::commands::runs::of_run;
 use crate::commands::sessions::read_file as read;
+use crate::error::{CommandError, cannot_start};
 use crate::load::{Colour, Compat, Completeness, Loaded, Selection, role_and_model};
 use crate::place::Place;
 use crate::variables::Variables;
@@ -72,18 +73,8 @@ pub(crate) struct ScoreArgs {
     color: Colour,
 }
 
-pub(crate) fn run(args: &ScoreArgs) -> ExitCode {
-    match try_run(args) {
-        Ok(code) => code,
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
-}
-
-fn try_run(args: &ScoreArgs) -> Result<ExitCode, String> {
-    let Some(loaded) = load(args)? else { return Ok(exit::bad_input()) };
+pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, CommandError> {
+    let loaded = load(args)?;
     let ledgers = find_ledgers(args, &loaded.scenario)?;
     let variables = Variables::with_file(args.env_file.as_deref())?;
     let providers = Providers::default();
@@ -122,8 +113,8 @@ fn try_run(args: &ScoreArgs) -> Result<ExitCode, String> {
     Ok(if passed { exit::PASSED } else { exit::not_passed() })
 }
 
-/// The scenario with the evaluations; nothing when its file cannot be used, which was told then.
-fn load(args: &ScoreArgs) -> Result<Option<Loaded>, String> {
+/// The scenario with the evaluations.
+fn load(args: &ScoreArgs) -> Result<Loaded, CommandError> {
     let selection = Selection {
         paths: vec![args.with.clone()],
         filter: None,
@@ -133,19 +124,20 @@ fn load(args: &ScoreArgs) -> Result<Option<Loaded>, String> {
         compat: args.compat,
         color: args.color,
     };
-    let Some(outcome) = selection.load(Completeness::AsWritten) else { return Ok(None) };
+    let outcome = selection.load(Completeness::AsWritten)?;
     if outcome.unusable > 0 {
-        return Ok(None);
+        return Err(CommandError::shown());
     }
     let mut usable = outcome.usable.into_iter();
     match (usable.next(), usable.next()) {
-        (Some(loaded), None) => Ok(Some(loaded)),
-        _ => Err(format!("`{}` holds several scenarios\n\nhint: name the file of one", args.with.display())),
+        (Some(loaded), None) => Ok(loaded),
+        _ => Err(CommandError::user(format_args!("`{}` holds several scenarios", args.with.display()))
+            .hint("name the file of one")),
     }
 }
 
 /// The ledgers at these paths. What is named itself must be a ledger of the scenario.
-fn find_ledgers(args: &ScoreArgs, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, String> {
+fn find_ledgers(args: &ScoreArgs, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, CommandError> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for path in &args.ledgers {
@@ -158,11 +150,11 @@ fn find_ledgers(args: &ScoreArgs, scenario: &Scenario) -> Result<Vec<(PathBuf, L
         }
         if path.is_dir() {
             match of_folder(path, scenario) {
-                Ok(ledgers) if ledgers.is_empty() => problems.push(format!(
+                Ok(ledgers) if ledgers.is_empty() => problems.push(CommandError::user(format_args!(
                     "there is no ledger of the scenario `{}` in `{}`",
                     scenario.name,
                     path.display()
-                )),
+                ))),
                 Ok(ledgers) => found.extend(ledgers),
                 Err(problem) => problems.push(problem),
             }
@@ -171,21 +163,33 @@ fn find_ledgers(args: &ScoreArgs, scenario: &Scenario) -> Result<Vec<(PathBuf, L
         match read(path) {
             Ok(ledger) => match scenario.fits(&ledger) {
                 Ok(()) => found.push((path.clone(), ledger)),
-                Err(why) => problems.push(format!("`{}` cannot be scored: {why}", path.display())),
+                Err(why) => problems.push(not_scorable(format_args!("`{}`", path.display()), &why)),
             },
             Err(problem) => problems.push(problem),
         }
     }
-    match problems.as_slice() {
-        [] => Ok(found),
-        [problem] => Err(problem.clone()),
-        several => Err(format!("{} ledgers cannot be scored\n  {}", several.len(), several.join("\n  "))),
+    match problems.len() {
+        0 => Ok(found),
+        1 => Err(problems.remove(0)),
+        several => {
+            let texts: Vec<String> = problems.iter().map(CommandError::text).collect();
+            Err(CommandError::user(format_args!(
+                "{several} ledgers cannot be scored\n  {}",
+                texts.join("\n  ")
+            )))
+        }
     }
 }
 
+fn not_scorable(what: impl std::fmt::Display, why: &NotScorable) -> CommandError {
+    CommandError::user(format_args!("{what} cannot be scored: {why}"))
+}
+
 /// The ledgers in a folder and in those below it that are of the scenario.
-fn of_folder(folder: &Path, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, String> {
-    let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", folder.display());
+fn of_folder(folder: &Path, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, CommandError> {
+    let failed = |error: std::io::Error| {
+        CommandError::user(format_args!("cannot read `{}`: {error}", folder.display()))
+    };
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         paths.push(entry.map_err(failed)?.path());
@@ -200,7 +204,7 @@ fn of_folder(folder: &Path, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)
             match scenario.fits(&ledger) {
                 Ok(()) => found.push((path, ledger)),
                 Err(NotScorable::Part { .. } | NotScorable::Other { .. }) => {}
-                Err(why) => return Err(format!("`{}` cannot be scored: {why}", path.display())),
+                Err(why) => return Err(not_scorable(format_args!("`{}`", path.display()), &why)),
             }
         }
     }
@@ -218,26 +222,29 @@ async fn of_store(
     args: &ScoreArgs,
     id: &Path,
     scenario: &Scenario,
-) -> Result<Vec<(PathBuf, Ledger)>, String> {
+) -> Result<Vec<(PathBuf, Ledger)>, CommandError> {
     let store = args.place.open_kept().await?;
     let id = id.to_string_lossy();
     let Ok(run) = shelf::find_run(&*store, &id).await else {
         let session = shelf::find_session(&*store, &id).await?.id;
-        let ledger = read_ledger(&*store, &session).await.map_err(|error| error.to_string())?;
-        scenario.fits(&ledger).map_err(|why| format!("session `{session}` cannot be scored: {why}"))?;
+        let ledger = read_ledger(&*store, &session).await.map_err(CommandError::setup)?;
+        scenario.fits(&ledger).map_err(|why| not_scorable(format_args!("session `{session}`"), &why))?;
         return Ok(vec![(PathBuf::from(session.as_str()), ledger)]);
     };
     let mut found = Vec::new();
     for session in of_run(&*store, &run.id).await? {
-        let ledger = read_ledger(&*store, &session.id).await.map_err(|error| error.to_string())?;
+        let ledger = read_ledger(&*store, &session.id).await.map_err(CommandError::setup)?;
         match scenario.fits(&ledger) {
             Ok(()) => found.push((PathBuf::from(session.id.as_str()), ledger)),
             Err(NotScorable::Part { .. } | NotScorable::Other { .. }) => {}
-            Err(why) => return Err(format!("session `{}` cannot be scored: {why}", session.id)),
+            Err(why) => return Err(not_scorable(format_args!("session `{}`", session.id), &why)),
         }
     }
     if found.is_empty() {
-        return Err(format!("there is no ledger of the scenario `{}` in run `{}`", scenario.name, run.id));
+        return Err(CommandError::user(format_args!(
+            "there is no ledger of the scenario `{}` in run `{}`",
+            scenario.name, run.id
+        )));
     }
     Ok(found)
 }
@@ -246,15 +253,15 @@ fn score(
     scenario: &Scenario,
     ledgers: Vec<(PathBuf, Ledger)>,
     judges: &Judges,
-) -> Result<Vec<(PathBuf, CaseRun)>, String> {
+) -> Result<Vec<(PathBuf, CaseRun)>, CommandError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| format!("the runtime cannot be started: {error}"))?;
+        .map_err(|error| cannot_start(&error))?;
     let mut runs = Vec::new();
     for (path, ledger) in ledgers {
         let run = runtime.block_on(scenario.score(ledger, judges));
-        let run = run.map_err(|why| format!("`{}` cannot be scored: {why}", path.display()))?;
+        let run = run.map_err(|why| not_scorable(format_args!("`{}`", path.display()), &why))?;
         runs.push((path, run));
     }
     Ok(runs)
@@ -288,9 +295,9 @@ fn print(args: &ScoreArgs, result: &RunResult, runs: &[(PathBuf, CaseRun)]) {
     write(&summary.replacen("scenario", "ledger", 1));
 }
 
-fn write_json(args: &ScoreArgs, result: &RunResult) -> Result<(), String> {
+fn write_json(args: &ScoreArgs, result: &RunResult) -> Result<(), CommandError> {
     let Some(path) = args.json.as_deref() else { return Ok(()) };
-    let json = rehearsal_core::json::to_string_pretty(result).map_err(|error| error.to_string())?;
+    let json = rehearsal_core::json::to_string_pretty(result).map_err(CommandError::internal)?;
     if path == Path::new("-") {
         output::json(&json);
         return Ok(());

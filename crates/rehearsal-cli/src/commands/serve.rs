@@ -3,7 +3,6 @@
 use std::io::IsTerminal as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +11,11 @@ use rehearsal_core::SystemClock;
 use rehearsal_server::{Server, ServerConfig};
 use rehearsal_store::StoreRef;
 
+use crate::error::CommandError;
+use crate::output;
 use crate::place::{self, Place};
 use crate::signals::Signals;
 use crate::token::{self, Token};
-use crate::{exit, output};
 
 /// Threads for what waits for the disk. The store reads with a few connections; more threads than that only cost memory.
 const BLOCKING_THREADS: usize = 8;
@@ -73,17 +73,7 @@ enum LogFormat {
     Json,
 }
 
-pub(crate) fn run(args: &ServeArgs) -> ExitCode {
-    match try_run(args) {
-        Ok(()) => exit::PASSED,
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
-}
-
-fn try_run(args: &ServeArgs) -> Result<(), String> {
+pub(crate) fn run(args: &ServeArgs) -> Result<(), CommandError> {
     crate::memory::give_back();
     log_to_stderr(args)?;
     allow_many_connections();
@@ -91,28 +81,30 @@ fn try_run(args: &ServeArgs) -> Result<(), String> {
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
         .build()
-        .map_err(|error| format!("cannot start: {error}"))?;
+        .map_err(|error| CommandError::setup(format_args!("cannot start: {error}")))?;
     runtime.block_on(serve(args))
 }
 
-async fn serve(args: &ServeArgs) -> Result<(), String> {
+async fn serve(args: &ServeArgs) -> Result<(), CommandError> {
     if args.grpc_port.is_some_and(|grpc| grpc == args.port && grpc != 0) {
         let port = args.port;
-        return Err(format!(
+        return Err(CommandError::user(format_args!(
             "--port and --grpc-port are both {port}; they must be two: one asks for the token, one does not"
-        ));
+        )));
     }
-    let mut signals = Signals::new().map_err(|error| format!("cannot listen for signals: {error}"))?;
+    let mut signals = Signals::new()
+        .map_err(|error| CommandError::setup(format_args!("cannot listen for signals: {error}")))?;
     let store = args.place.open().await?;
     let (server, token) = loop {
         let token = find_token(args)?;
         let server = bind(args, &token, store.clone()).await?;
         // A new token is shown once. So it is kept only when the server is sure to start and to show it.
-        if token.keep().map_err(|why| elsewhere(&why))? {
+        if token.keep().map_err(elsewhere)? {
             break (server, token);
         }
     };
-    let unknown = |error: std::io::Error| format!("cannot tell where it listens: {error}");
+    let unknown =
+        |error: std::io::Error| CommandError::setup(format_args!("cannot tell where it listens: {error}"));
     let address = server.address().map_err(unknown)?;
     let grpc = server.grpc_address().map_err(unknown)?;
     announce(address, grpc, &token, &store.place());
@@ -125,7 +117,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     Ok(())
 }
 
-async fn bind(args: &ServeArgs, token: &Token, store: StoreRef) -> Result<Server, String> {
+async fn bind(args: &ServeArgs, token: &Token, store: StoreRef) -> Result<Server, CommandError> {
     let config = ServerConfig {
         host: args.host,
         port: args.port,
@@ -134,7 +126,7 @@ async fn bind(args: &ServeArgs, token: &Token, store: StoreRef) -> Result<Server
         names: args.names.clone(),
         grace: Duration::from_secs(args.grace.into()),
     };
-    Server::bind(config, store, Arc::new(SystemClock)).await.map_err(|error| error.to_string())
+    Server::bind(config, store, Arc::new(SystemClock)).await.map_err(CommandError::setup)
 }
 
 /// Each connection is an open file, and the system's usual bound is far below the server's own.
@@ -149,27 +141,27 @@ fn allow_many_connections() {
 }
 
 /// The token: given, kept from an earlier start, or a new one.
-fn find_token(args: &ServeArgs) -> Result<Token, String> {
+fn find_token(args: &ServeArgs) -> Result<Token, CommandError> {
     if let Some(given) = token::given(args.token_file.as_deref())? {
         return Ok(given);
     }
     if !args.host.is_loopback() {
-        return Err(format!(
+        return Err(CommandError::user(format_args!(
             "--host {} can be reached from other machines, so the token must be given: write one into a file and name it \
              with --token-file, or set REHEARSAL_TOKEN",
             args.host
-        ));
+        )));
     }
-    token::kept_or_new(&place::token_file()).map_err(|why| elsewhere(&why))
+    token::kept_or_new(&place::token_file()).map_err(elsewhere)
 }
 
 /// Why a token cannot be kept here, and what to do.
-fn elsewhere(why: &str) -> String {
-    format!(
-        "{why}\n\nhint: the token is kept in the working folder; start the server in another one, or give it a token: \
-         --token-file FILE, or {}",
+fn elsewhere(why: CommandError) -> CommandError {
+    why.hint(format_args!(
+        "the token is kept in the working folder; start the server in another one, or give it a token: --token-file \
+         FILE, or {}",
         token::VARIABLE
-    )
+    ))
 }
 
 fn announce(address: SocketAddr, grpc: Option<SocketAddr>, token: &Token, store: &str) {
@@ -192,10 +184,14 @@ fn shown(path: &Path) -> std::path::Display<'_> {
     path.display()
 }
 
-fn log_to_stderr(args: &ServeArgs) -> Result<(), String> {
+fn log_to_stderr(args: &ServeArgs) -> Result<(), CommandError> {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_new(&args.log)
-        .map_err(|error| format!("--log {}: {error}; try `info` or `rehearsal_server=debug`", args.log))?;
+    let filter = EnvFilter::try_new(&args.log).map_err(|error| {
+        CommandError::user(format_args!(
+            "--log {}: {error}; try `info` or `rehearsal_server=debug`",
+            args.log
+        ))
+    })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -204,5 +200,5 @@ fn log_to_stderr(args: &ServeArgs) -> Result<(), String> {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),
     };
-    started.map_err(|error| format!("cannot log: {error}"))
+    started.map_err(|error| CommandError::internal(format_args!("cannot log: {error}")))
 }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use rehearsal_core::{Clock as _, Ledger, SessionPart, SystemClock, transcript};
@@ -13,10 +12,11 @@ use rehearsal_store::{
 };
 use serde_json::{Value, json};
 
+use crate::error::{CommandError, with_causes};
+use crate::output;
 use crate::place::Place;
 use crate::shelf::{self, short};
 use crate::times::{moment, stamp};
-use crate::{exit, output};
 
 /// List and show the sessions that are kept.
 ///
@@ -74,8 +74,8 @@ enum Status {
     Cancelled,
 }
 
-pub(crate) fn run(args: &SessionsArgs) -> ExitCode {
-    let done = shelf::block_on(async {
+pub(crate) fn run(args: &SessionsArgs) -> Result<(), CommandError> {
+    shelf::block_on(async {
         if let Some(path) = &args.import {
             return import(args, path).await;
         }
@@ -84,17 +84,10 @@ pub(crate) fn run(args: &SessionsArgs) -> ExitCode {
             None => list(args, &*store).await,
             Some(id) => show(args, &*store, id).await,
         }
-    });
-    match done {
-        Ok(()) => exit::PASSED,
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
+    })
 }
 
-async fn list(args: &SessionsArgs, store: &dyn Store) -> Result<(), String> {
+async fn list(args: &SessionsArgs, store: &dyn Store) -> Result<(), CommandError> {
     let run = match &args.run {
         Some(id) => Some(shelf::find_run(store, id).await?.id),
         None => None,
@@ -112,7 +105,7 @@ async fn list(args: &SessionsArgs, store: &dyn Store) -> Result<(), String> {
         search: args.search.clone(),
         ..SessionQuery::default()
     };
-    let page = store.sessions(&query).await.map_err(|error| error.to_string())?;
+    let page = store.sessions(&query).await.map_err(CommandError::setup)?;
     if args.json {
         let sessions: Value = page.items.iter().map(described).collect();
         output::value(&sessions);
@@ -143,8 +136,8 @@ async fn list(args: &SessionsArgs, store: &dyn Store) -> Result<(), String> {
 const GONE_LINE: &str = "          its program is gone";
 
 /// The hosts that are known, and the time to compare them with.
-async fn alive(store: &dyn Store) -> Result<(Vec<Host>, i64), String> {
-    let hosts = store.hosts().await.map_err(|error| error.to_string())?;
+async fn alive(store: &dyn Store) -> Result<(Vec<Host>, i64), CommandError> {
+    let hosts = store.hosts().await.map_err(CommandError::setup)?;
     Ok((hosts, SystemClock.now().as_millisecond()))
 }
 
@@ -206,14 +199,13 @@ pub(crate) fn described(session: &SessionRecord) -> Value {
     })
 }
 
-async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), String> {
-    let failed = |error: rehearsal_store::StoreError| error.to_string();
+async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), CommandError> {
     let session = shelf::find_session(store, id).await?;
     if args.json {
         output::value(&described(&session));
         return Ok(());
     }
-    let ledger = read_ledger(store, &session.id).await.map_err(failed)?;
+    let ledger = read_ledger(store, &session.id).await.map_err(CommandError::setup)?;
     if args.ledger {
         output::json(ledger.to_jsonl().trim_end());
         return Ok(());
@@ -244,7 +236,7 @@ async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), St
         statuses: vec![CueStatus::Open, CueStatus::Abandoned],
         limit: 100,
     };
-    let waiting = store.cues(&query).await.map_err(failed)?.len();
+    let waiting = store.cues(&query).await.map_err(CommandError::setup)?.len();
     if waiting > 0 {
         output::data(&format!(
             "waits for a person: {waiting} (`rehearse serve` in this folder lets them answer)"
@@ -259,7 +251,7 @@ async fn show(args: &SessionsArgs, store: &dyn Store, id: &str) -> Result<(), St
     Ok(())
 }
 
-async fn import(args: &SessionsArgs, path: &Path) -> Result<(), String> {
+async fn import(args: &SessionsArgs, path: &Path) -> Result<(), CommandError> {
     let id = keep_ledger(&args.place, path).await?;
     if args.json {
         output::value(&json!({"session": id}));
@@ -270,10 +262,11 @@ async fn import(args: &SessionsArgs, path: &Path) -> Result<(), String> {
 }
 
 /// Keeps the ledger of a file as a session and gives its id.
-pub(crate) async fn keep_ledger(place: &Place, path: &Path) -> Result<String, String> {
+pub(crate) async fn keep_ledger(place: &Place, path: &Path) -> Result<String, CommandError> {
     let ledger = read_file(path)?;
     let Some(started) = ledger.started() else {
-        return Err(format!("`{}` is an empty ledger: nothing was kept", path.display()));
+        let what = format!("`{}` is an empty ledger: nothing was kept", path.display());
+        return Err(CommandError::user(what));
     };
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let first = ledger.events().first().map(|event| event.at);
@@ -288,14 +281,15 @@ pub(crate) async fn keep_ledger(place: &Place, path: &Path) -> Result<String, St
     };
     let store = place.open().await?;
     let id = import_ledger(&*store, &ledger, new).await;
-    id.map(|id| id.to_string()).map_err(|error| format!("`{}` cannot be kept: {error}", path.display()))
+    id.map(|id| id.to_string())
+        .map_err(|error| CommandError::setup(format_args!("`{}` cannot be kept: {error}", path.display())))
 }
 
 /// The ledger of a file.
-pub(crate) fn read_file(path: &Path) -> Result<Ledger, String> {
-    let file = File::open(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+pub(crate) fn read_file(path: &Path) -> Result<Ledger, CommandError> {
+    let file = File::open(path)
+        .map_err(|error| CommandError::user(format_args!("cannot read `{}`: {error}", path.display())))?;
     Ledger::read_from(BufReader::new(file)).map_err(|error| {
-        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        format!("`{}` is no ledger: {error}{cause}", path.display())
+        CommandError::user(with_causes(&error)).about(format_args!("`{}` is no ledger", path.display()))
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rehearsal_agent::AgentRef;
 use rehearsal_sim::StandIn;
 
-use super::{Backstage, Compiled};
+use super::{Backstage, CompileError, Compiled};
 use crate::{AgentFile, Dialect, Reached, Scenario, check};
 
 /// A scenario around an agent that is wanted by itself: it only has to talk.
@@ -22,15 +22,16 @@ pub(super) fn stage() -> Option<Scenario> {
 /// # Errors
 /// Why it cannot be made: a model that is not named or cannot be built, an agent that is a command or whose server has
 /// to be started, which only scenarios do.
-pub fn compile_agent(file: &AgentFile, backstage: Backstage) -> Result<(AgentRef, Arc<dyn StandIn>), String> {
+pub fn compile_agent(
+    file: &AgentFile,
+    backstage: Backstage,
+) -> Result<(AgentRef, Arc<dyn StandIn>), CompileError> {
     if matches!(file.agent.reached, Reached::Command(_)) {
-        let instead = "write the agent inline, or reach it by `chat` or `http`";
-        return Err(format!("an agent that is a `command` runs only in scenarios\n\nhint: {instead}"));
+        return Err(CompileError::CommandByItself);
     }
-    let stage = stage().ok_or_else(|| "an agent needs a scenario around it".to_owned())?.with_agent(file);
+    let stage = stage().ok_or(CompileError::NoStage)?.with_agent(file);
     if stage.server().is_some() {
-        let instead = "start it yourself and name its address";
-        return Err(format!("a server is started only for scenarios\n\nhint: {instead}"));
+        return Err(CompileError::ServerByItself);
     }
     let compiled = Compiled::new(Arc::new(stage), backstage)?;
     Ok((compiled.agent(0)?, Arc::new(compiled.mocks(None)?.by_themselves())))

@@ -1,6 +1,6 @@
 //! The parts of a scenario that people play.
 
-use super::{Backstage, Role, line_span};
+use super::{Backstage, CompileError, Role, line_span};
 use crate::{Action, ConversationUser, ModelChoice, Problem, Scenario};
 
 impl Role {
@@ -24,16 +24,12 @@ impl Role {
 
 impl Scenario {
     /// Refuses a scenario in which a person plays a part and nobody can be asked.
-    pub(super) fn refuse_missing_people(&self, backstage: &Backstage) -> Result<(), String> {
+    pub(super) fn refuse_missing_people(&self, backstage: &Backstage) -> Result<(), CompileError> {
         let parts = self.parts_of_people(backstage.live);
         if parts.is_empty() || backstage.people.is_some() {
             return Ok(());
         }
-        Err(format!(
-            "this scenario is played by a person: {}; and nobody here brings them what they are asked\n\nhint: cast \
-             somebody else: a model or a script under `models`, a `response` in the mock, `user: {{script: […]}}`",
-            parts.join(", ")
-        ))
+        Err(CompileError::NobodyAsked { parts })
     }
 
     /// The parts that people play, in words; under `--live` mocks do not answer, whoever plays them.

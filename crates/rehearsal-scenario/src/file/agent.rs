@@ -5,9 +5,9 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::schemas;
-use crate::Problem;
 use crate::read::{Fields, Reader};
 use crate::yaml::{Node, NodeValue};
+use crate::{ModelUnusable, Problem};
 
 /// What is under test.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,7 +155,7 @@ const LONGEST_NAME: usize = 100;
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
-    specification: &dyn Fn(&str) -> Result<(), String>,
+    specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
 ) -> Option<AgentUnderTest> {
     let mut fields = reader.fields(node, "`agent`")?;
     fields.text(reader, "description");
@@ -230,7 +230,7 @@ fn read_schema(reader: &mut Reader<'_>, fields: &mut Fields<'_>, key: &'static s
 fn read_chat(
     reader: &mut Reader<'_>,
     node: &Node,
-    specification: &dyn Fn(&str) -> Result<(), String>,
+    specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
 ) -> Option<Reached> {
     let mut fields = reader.fields(node, "`chat`")?;
     let url = fields.require_text(reader, "url", "url: http://127.0.0.1:8080/v1");
@@ -238,7 +238,7 @@ fn read_chat(
     let server = fields.get("start").and_then(|node| read_server(reader, node));
     let text = format!("openai-compatible:{model}@{url}");
     if let (Some(node), Err(why)) = (fields.get("url"), specification(&text.replace("${port}", "1"))) {
-        reader.report(Problem::error("bad-address", node.span.clone(), why));
+        reader.report(why.into_problem("bad-address", node.span.clone()));
     }
     report_port(reader, &mut fields, &url, server.is_some());
     fields.finish(reader);

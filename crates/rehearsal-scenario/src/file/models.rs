@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::Problem;
 use crate::read::{Fields, Reader};
 use crate::yaml::{Node, NodeValue};
+use crate::{ModelUnusable, Problem};
 
 /// A model of a scenario, by its key.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +94,7 @@ pub enum ScriptedCondition {
 pub(super) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
-    specification: &dyn Fn(&str) -> Result<(), String>,
+    specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
 ) -> Vec<NamedModel> {
     let NodeValue::Map(entries) = &node.value else {
         drop(reader.fields(node, "`models`"));
@@ -112,7 +112,7 @@ fn read_model(
     reader: &mut Reader<'_>,
     key: &str,
     node: &Node,
-    specification: &dyn Fn(&str) -> Result<(), String>,
+    specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
 ) -> Option<ModelChoice> {
     if let NodeValue::Text(text) = &node.value {
         return read_provider(reader, node, text.clone(), specification);
@@ -160,7 +160,7 @@ fn read_provider(
     reader: &mut Reader<'_>,
     node: &Node,
     text: String,
-    specification: &dyn Fn(&str) -> Result<(), String>,
+    specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
 ) -> Option<ModelChoice> {
     if let ModelChoice::Person = ModelChoice::named(&text) {
         return Some(ModelChoice::Person);
@@ -168,12 +168,7 @@ fn read_provider(
     match specification(&text) {
         Ok(()) => Some(ModelChoice::Provider(text)),
         Err(why) => {
-            let (message, help) = why.split_once("\n\nhint: ").unwrap_or((&why, ""));
-            let problem = Problem::error("unknown-model", node.span.clone(), message.trim_end());
-            reader.report(match help {
-                "" => problem,
-                help => problem.help(help),
-            });
+            reader.report(why.into_problem("unknown-model", node.span.clone()));
             None
         }
     }

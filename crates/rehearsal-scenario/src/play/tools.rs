@@ -17,7 +17,7 @@ use rehearsal_world::environment::{Background, Command, Environment as _, LocalE
 use rehearsal_world::remote::{Connection, Guard, Launcher};
 
 use crate::file::agent::object;
-use crate::{CommandLine, Implementation, Server, ToolDefinition};
+use crate::{CommandLine, CompileError, Implementation, Server, ToolDefinition};
 
 /// How long a real tool may take.
 const TOOL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -79,7 +79,7 @@ pub(crate) fn real(
     place: Option<&Workplace>,
     variable: &dyn Fn(&str) -> Option<String>,
     masker: &Masker,
-) -> Result<Option<ToolRef>, String> {
+) -> Result<Option<ToolRef>, CompileError> {
     match (&tool.implementation, place) {
         (Some(Implementation::Command(command)), Some(place)) => {
             let (command, place) = (command.clone(), place.clone());
@@ -87,19 +87,18 @@ pub(crate) fn real(
             Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
         }
         (Some(Implementation::Http { url, method, headers }), _) => {
-            let url: reqwest::Url =
-                url.parse().map_err(|error| format!("`{url}` is no HTTP address: {error}"))?;
-            let client = rehearsal_world::remote::build_client(&url).map_err(|error| error.to_string())?;
-            let method = method.parse().map_err(|_| format!("`{method}` is no HTTP method"))?;
+            let no_address = |why: String| CompileError::Address { url: url.clone(), why };
+            let url = reqwest::Url::parse(url).map_err(|error| no_address(error.to_string()))?;
+            let client = rehearsal_world::remote::build_client(&url)?;
+            let no_method = |_| CompileError::Method { method: method.clone() };
+            let method = method.parse().map_err(no_method)?;
             let mut request = client.request(method, url);
             let mut secrets = Vec::new();
             for (name, value) in headers {
                 let value = filled(value, variable)?;
                 if reqwest::header::HeaderValue::from_str(&value).is_err() {
-                    return Err(format!(
-                        "the header `{name}` of tool `{}` cannot have this value",
-                        tool.name
-                    ));
+                    let (header, tool) = (name.clone(), tool.name.clone());
+                    return Err(CompileError::Header { header, tool });
                 }
                 secrets.extend(rehearsal_world::remote::header_secrets(name, &value));
                 request = request.header(name, value);
@@ -113,16 +112,14 @@ pub(crate) fn real(
 }
 
 /// A header's value with `${env.NAME}` filled in.
-pub(crate) fn filled(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+pub(crate) fn filled(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, CompileError> {
     let mut text = String::new();
     let mut rest = value;
     while let Some((before, after)) = rest.split_once("${env.") {
-        let (name, after) =
-            after.split_once('}').ok_or_else(|| "a header has `${env.` without its `}`".to_owned())?;
+        let (name, after) = after.split_once('}').ok_or(CompileError::UnclosedHeader)?;
         text.push_str(before);
-        text.push_str(&variable(name).ok_or_else(|| {
-            format!("a header names the environment variable `{name}`, which is not set\n\nhint: set it, or put it into a file for `--env-file`")
-        })?);
+        let unset = || CompileError::UnsetHeader { name: name.to_owned() };
+        text.push_str(&variable(name).ok_or_else(unset)?);
         rest = after;
     }
     text.push_str(rest);

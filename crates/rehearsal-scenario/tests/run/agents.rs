@@ -388,7 +388,8 @@ async fn another_model_takes_the_place_of_a_key() {
 fn a_variable_that_is_not_set_is_told_before_anything_runs() {
     let text = "environment: {type: local, variables: [SHOP_URL]}\nrun: [{code: ls, evaluations: []}]\n";
     let error = Play::new(text).compile().unwrap_err();
-    assert!(error.contains("`SHOP_URL`, which is not set") && error.contains("--env-file"), "{error}");
+    assert!(error.to_string().contains("`SHOP_URL`, which is not set"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("--env-file")), "{error}");
     Play::new(text).variable("SHOP_URL", "x").compile().unwrap();
 }
 

@@ -10,10 +10,12 @@ use rehearsal_core::{
     Clock, Event, EventBody, FixedClock, Ledger, ModelRequest, ModelResponse, Timestamp, Verdict,
 };
 use rehearsal_js::{WorkerCommand, Workers};
-use rehearsal_models::{IntoAnswer, Matcher, ModelSpec, Providers, Reply, Rule, ScriptedModel};
+use rehearsal_models::{
+    IntoAnswer, Matcher, ModelSpec, ParseSpecError, Providers, Reply, Rule, ScriptedModel,
+};
 use rehearsal_scenario::{
-    Backstage, CheckOptions, ModelChoice, Problem, Scenario, ScenarioResult, ScriptedCondition,
-    ScriptedReply, StepResult, check_with, compile,
+    Backstage, CheckOptions, CompileError, ModelChoice, ModelUnusable, Problem, Scenario, ScenarioResult,
+    ScriptedCondition, ScriptedReply, StepResult, check_with, compile,
 };
 use rehearsal_sim::person::People;
 use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Suite};
@@ -143,7 +145,7 @@ impl Play {
         self
     }
 
-    pub(crate) fn compile(&self) -> Result<CaseMaker, String> {
+    pub(crate) fn compile(&self) -> Result<CaseMaker, CompileError> {
         let variables = self.variables.clone();
         let variable = move |name: &str| {
             variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
@@ -300,10 +302,11 @@ impl Clock for TokioClock {
 
 /// Builds models as the command does, and two that it does not know: `silent` never answers, and
 /// `slow:MILLISECONDS:TEXT` takes its time.
-fn build(key: &str, choice: &ModelChoice) -> Result<Arc<dyn Model>, String> {
+fn build(key: &str, choice: &ModelChoice) -> Result<Arc<dyn Model>, ModelUnusable> {
+    let refused = |why: &dyn std::fmt::Display| ModelUnusable::new(format!("model `{key}`: {why}"));
     let name = format!("script:{key}");
     Ok(match choice {
-        ModelChoice::Person => return Err(format!("model `{key}`: a person")),
+        ModelChoice::Person => return Err(refused(&"a person")),
         ModelChoice::Provider(text) if text == "silent" => {
             Arc::new(Slow { delay: None, text: String::new() })
         }
@@ -313,9 +316,9 @@ fn build(key: &str, choice: &ModelChoice) -> Result<Arc<dyn Model>, String> {
             Arc::new(Slow { delay, text: text.to_owned() })
         }
         ModelChoice::Provider(text) => {
-            let spec: ModelSpec = text.parse().map_err(|error| format!("model `{key}`: {error}"))?;
+            let spec: ModelSpec = text.parse().map_err(|error: ParseSpecError| refused(&error))?;
             let model = Providers::default().connect(&spec, &|_| None);
-            Arc::new(model.map_err(|error| format!("model `{key}`: {error}"))?)
+            Arc::new(model.map_err(|error| refused(&error))?)
         }
         ModelChoice::Script(replies) => Arc::new(ScriptedModel::list(&name, replies.iter().map(reply))),
         ModelChoice::Rules(rules) => {

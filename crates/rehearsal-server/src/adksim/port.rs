@@ -6,17 +6,17 @@ use bytes::Bytes;
 use rehearsal_core::{Decision, Draft, Ledger, ModelRequest, ModelResponse, Timestamp, TurnId};
 
 use super::{convert, derive};
-use crate::desk::{CannotDerive, Published, RequestDrafts};
+use crate::desk::{CannotDerive, NoRequest, Published, RequestDrafts};
 
 /// The published simulator's protocol, for a [`Desk`](crate::Desk).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Adksim;
 
 impl Published for Adksim {
-    fn read_request(&self, payload: &[u8]) -> Result<ModelRequest, String> {
+    fn read_request(&self, payload: &[u8]) -> Result<ModelRequest, NoRequest> {
         convert::request_from_wire(payload).map_err(|error| {
-            let why = error.source().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("{error}{why}")
+            let cause = error.source().map(|why| format!(": {why}")).unwrap_or_default();
+            NoRequest { why: format!("{error}{cause}") }
         })
     }
 

@@ -21,7 +21,7 @@ use crate::LARGEST_BODY;
 use crate::desk::{Desk, moment};
 use crate::ids;
 use crate::metrics::Metrics;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 use crate::stream::{Item, follow_as_agent};
 
 /// The service of the published simulator.
@@ -53,7 +53,9 @@ impl From<Problem> for Status {
             Class::Forbidden => Self::permission_denied(detail),
             Class::NotFound => Self::not_found(detail),
             Class::NoSuchMethod => Self::unimplemented(detail),
-            Class::Conflict if matches!(kind, "other_payload" | "exists") => Self::already_exists(detail),
+            Class::Conflict if matches!(kind, Kind::OtherPayload | Kind::Exists) => {
+                Self::already_exists(detail)
+            }
             Class::Conflict | Class::Gone => Self::failed_precondition(detail),
             Class::TooLarge | Class::Busy => Self::resource_exhausted(detail),
             Class::TooSlow => Self::deadline_exceeded(detail),

@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 
 use super::cues::{refuse_closed, refuse_unheard};
 use super::{Desk, Pen};
-use crate::Problem;
 use crate::ids::{self, clip, fresh};
+use crate::{Kind, Problem};
 
 /// The longest idempotency key.
 const LONGEST_KEY: usize = 200;
@@ -50,7 +50,7 @@ impl Desk {
         if let Some(key) = given.key.as_deref().filter(|key| key.is_empty() || key.len() > LONGEST_KEY) {
             let detail =
                 format!("an Idempotency-Key has 1 to {LONGEST_KEY} characters; `{}` has not", clip(key));
-            return Err(Problem::invalid("invalid_key", detail));
+            return Err(Problem::invalid(Kind::InvalidKey, detail));
         }
         let cue = self.found_cue(id).await?;
         if let Some(answered) = repeat(&cue, &given)? {
@@ -67,7 +67,7 @@ impl Desk {
         };
         match taken {
             // Two answers came at the same moment. The store took one; this may be the same again.
-            Err(problem) if matches!(problem.kind, "refused" | "answered") => {
+            Err(problem) if matches!(problem.kind, Kind::Refused | Kind::Answered) => {
                 let cue = self.found_cue(id).await?;
                 match repeat(&cue, &given)? {
                     Some(answered) => Ok(answered),
@@ -100,11 +100,11 @@ impl Desk {
                 refuse_unheard(gone)?;
             }
             let detail = format!("nobody waits in session `{session}`: no agent asks its model now");
-            return Err(Problem::conflict("nobody_waits", detail));
+            return Err(Problem::conflict(Kind::NobodyWaits, detail));
         };
         if head.kind != CueKind::Model {
             let detail = format!("the head cue `{}` is not one of the model: answer it first", head.id);
-            return Err(Problem::conflict("not_the_head", detail).with("head", head.id.as_str()));
+            return Err(Problem::conflict(Kind::NotTheHead, detail).with("head", head.id.as_str()));
         }
         self.answer(&head.id, NewAnswer { answer, key, name: None, anyway: false }).await
     }
@@ -123,7 +123,7 @@ impl Desk {
         let turn = TurnId::new(ids::uuid4("turn id", turn)?);
         let response = self.published.read_response(&payload).map_err(|problems| {
             Problem::invalid(
-                "invalid_answer",
+                Kind::InvalidAnswer,
                 format!("the response cannot be taken: {}", problems.join("; ")),
             )
         })?;
@@ -132,7 +132,7 @@ impl Desk {
         }
         match self.decide_turn(session, &turn, &response, payload.clone()).await {
             // Two decisions came at the same moment; the other one was taken, and this may be the same.
-            Err(problem) if matches!(problem.kind, "refused" | "answered") => {
+            Err(problem) if matches!(problem.kind, Kind::Refused | Kind::Answered) => {
                 self.decided(session, &turn, &payload).await?.ok_or(problem)
             }
             other => other,
@@ -179,7 +179,7 @@ impl Desk {
             Some(earlier) if self.payload(session, &earlier, &mut None).await? == *payload => {
                 Ok(Some(Answered { cue: turn.to_string(), event_id: Some(earlier.event_id) }))
             }
-            Some(_) => Err(Problem::conflict("answered", format!("turn `{turn}` was answered already"))),
+            Some(_) => Err(Problem::conflict(Kind::Answered, format!("turn `{turn}` was answered already"))),
             None => Ok(None),
         }
     }
@@ -194,7 +194,7 @@ impl Desk {
                     "cue `{}` is not the first of its session: answer or dismiss `{}` of agent `{}` first",
                     cue.id, head.id, head.agent
                 );
-                Err(Problem::conflict("not_the_head", detail).with("head", head.id.as_str()))
+                Err(Problem::conflict(Kind::NotTheHead, detail).with("head", head.id.as_str()))
             }
             _ => Ok(()),
         }
@@ -316,11 +316,11 @@ fn repeat(cue: &Cue, given: &NewAnswer) -> Result<Option<Answered>, Problem> {
         return Ok(Some(Answered { cue: cue.id.to_string(), event_id: cue.answer_event.clone() }));
     }
     let detail = "this Idempotency-Key came with another answer; a new answer needs a new key";
-    Err(Problem::conflict("other_answer", detail))
+    Err(Problem::conflict(Kind::OtherAnswer, detail))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is used as a step from one error to another")]
 fn not_valid(problems: Vec<String>) -> Problem {
     let detail = format!("the answer cannot be taken: {}", problems.join("; "));
-    Problem::invalid("invalid_answer", detail).with("problems", json!(problems))
+    Problem::invalid(Kind::InvalidAnswer, detail).with("problems", json!(problems))
 }

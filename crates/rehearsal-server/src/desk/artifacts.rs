@@ -4,7 +4,7 @@ use rehearsal_core::{ArtifactSaved, EventBody, Part, PartData};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 
 /// An artifact of more bytes is kept without its content.
 const MOST_BYTES: usize = 1 << 20;
@@ -41,7 +41,7 @@ pub struct Artifact {
 pub(super) fn saved(artifact: &Artifact) -> Result<EventBody, Problem> {
     if artifact.name.is_empty() || artifact.name.len() > LONGEST_NAME {
         let detail = format!("an artifact's `name` has between 1 and {LONGEST_NAME} bytes");
-        return Err(Problem::invalid("invalid_body", detail));
+        return Err(Problem::invalid(Kind::InvalidBody, detail));
     }
     let Artifact { name, version, call, mime_type, size, left_out, part } = artifact.clone();
     let mut kept = ArtifactSaved { name, version, call, mime_type, size, left_out, part };

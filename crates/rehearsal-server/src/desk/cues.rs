@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use super::Desk;
 use super::sessions::ENGINE;
 use super::view::moment;
-use crate::Problem;
 use crate::problem::Class;
+use crate::{Kind, Problem};
 
 /// Something a person is asked to decide.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -170,14 +170,14 @@ pub(super) fn refuse_closed(cue: &Cue) -> Result<(), Problem> {
         CueStatus::Open | CueStatus::Abandoned => Ok(()),
         CueStatus::Answered => {
             let detail = format!("cue `{}` was answered already", cue.id);
-            let problem = Problem::conflict("answered", detail);
+            let problem = Problem::conflict(Kind::Answered, detail);
             Err(match &cue.answer_event {
                 Some(event) => problem.with("event_id", event.as_str()),
                 None => problem,
             })
         }
         CueStatus::Dismissed => {
-            Err(Problem::new(Class::Gone, "dismissed", format!("cue `{}` was dismissed", cue.id)))
+            Err(Problem::new(Class::Gone, Kind::Dismissed, format!("cue `{}` was dismissed", cue.id)))
         }
     }
 }
@@ -194,5 +194,5 @@ pub(super) fn refuse_unheard(cue: &Cue) -> Result<(), Problem> {
          The answer was not taken. Where the program comes back, the cue is open again; `?anyway=true` keeps the answer for it \
          until then, and POST /v1/cues/{id}/dismiss puts the cue away"
     );
-    Err(Problem::conflict("agent_gone", detail).with("cue", id.as_str()).with("seen_at", seen.to_string()))
+    Err(Problem::conflict(Kind::AgentGone, detail).with("cue", id.as_str()).with("seen_at", seen.to_string()))
 }

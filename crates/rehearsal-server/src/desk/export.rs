@@ -13,7 +13,7 @@ use super::Desk;
 use super::hosts::PROGRAM;
 use super::view::moment;
 use crate::ids::fresh;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 use crate::watch::Topic;
 
 /// How long an export may take.
@@ -50,7 +50,7 @@ impl Exported {
     fn of(result: Value, asked_at: i64) -> Result<Self, Problem> {
         let told: Self = rehearsal_core::json::from_value(result).map_err(|error| {
             Problem::conflict(
-                "export_failed",
+                Kind::ExportFailed,
                 format!("the agent's host does not say what it wrote: {error}"),
             )
         })?;
@@ -94,7 +94,7 @@ impl Desk {
         let trace = GoldenTrace::from_ledger(&standing.ledger, &TraceOptions::default())?;
         if let Some(first) = trace.cautions.first().filter(|_| runnable && trace.runnable() == 0) {
             let detail = format!("nothing of it can be run: {first}; export it as it is");
-            return Err(Problem::conflict("not_runnable", detail));
+            return Err(Problem::conflict(Kind::NotRunnable, detail));
         }
         if !again && let Some(before) = self.exported(session).await? {
             return Ok(Exported { repeated: true, ..before });
@@ -108,17 +108,17 @@ impl Desk {
             if let Some(Work { outcome: Some(outcome), created_at, .. }) = self.store.work(&id).await? {
                 return match outcome {
                     WorkOutcome::Done(result) => Exported::of(result, created_at),
-                    WorkOutcome::Failed(why) => Err(Problem::conflict("export_failed", why)),
+                    WorkOutcome::Failed(why) => Err(Problem::conflict(Kind::ExportFailed, why)),
                 };
             }
             tokio::select! {
                 () = seat.told() => {}
                 () = &mut deadline => {
                     let detail = "the agent's host did not export it in time; is it still running?";
-                    return Err(Problem::new(Class::Unavailable, "host_silent", detail));
+                    return Err(Problem::new(Class::Unavailable, Kind::HostSilent, detail));
                 }
                 () = self.closed() => {
-                    return Err(Problem::new(Class::Unavailable, "closing", "the server is ending"));
+                    return Err(Problem::new(Class::Unavailable, Kind::Closing, "the server is ending"));
                 }
             }
         }
@@ -142,7 +142,7 @@ impl Desk {
             if own.is_none() && meta.get(PROGRAM).is_none() {
                 let detail =
                     format!("no host plays this session, so no file is known for it; write one with {by_hand}");
-                return Err(Problem::conflict("no_host", detail));
+                return Err(Problem::conflict(Kind::NoHost, detail));
             }
             let found = match own {
                 Some(own) => ready().find(|player| player.host == own).or_else(|| ready().next()),
@@ -153,7 +153,7 @@ impl Desk {
                 let detail = format!(
                     "the program that plays this session is gone; {remedy}write the golden trace into a file with {by_hand}"
                 );
-                return Err(Problem::conflict("host_offline", detail));
+                return Err(Problem::conflict(Kind::HostOffline, detail));
             };
             host.clone_from(found);
             let payload = how.clone();

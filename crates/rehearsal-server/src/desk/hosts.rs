@@ -14,7 +14,7 @@ use super::sessions::{final_output, is_running};
 use super::view::moment;
 use crate::ids::{self, fresh};
 use crate::presence::Waiting;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 use crate::watch::Topic;
 
 /// A host that was not seen for so long is forgotten.
@@ -141,7 +141,7 @@ impl Desk {
         for host in self.store.hosts().await?.into_iter().filter(|host| host.seen_at < before) {
             tracing::info!(host = host.id, name = host.name, "it was not seen for a day and is forgotten");
             match self.leave(&host.id).await {
-                Err(problem) if problem.kind == "not_found" => {} // another server was first
+                Err(problem) if problem.kind == Kind::NotFound => {} // another server was first
                 other => other?,
             }
         }
@@ -207,7 +207,7 @@ impl Desk {
             "no host plays an agent called `{agent}`: {known}. Start one (`rehearsal host PATH`), or leave `query` out when \
              a program of your own plays the agent: it tells what its user says"
         );
-        Ok(Problem::conflict("no_host", detail))
+        Ok(Problem::conflict(Kind::NoHost, detail))
     }
 
     /// Waits for something that a host is to do, at most so long.
@@ -218,7 +218,7 @@ impl Desk {
         let id = ids::uuid4("host id", host)?;
         if !self.store.touch_host(&id, self.now_ms()).await? {
             let detail = format!("host `{id}` is not registered; PUT /v1/hosts/{id} first");
-            return Err(Problem::new(Class::NotFound, "not_registered", detail));
+            return Err(Problem::new(Class::NotFound, Kind::NotRegistered, detail));
         }
         let waiter = self.presence.enter(Waiting::Host(id.clone()));
         let work = self.next_work(&id, wait).await;
@@ -297,13 +297,13 @@ impl Desk {
             match pen.ledger().call(&call_id) {
                 None => return Err(Problem::not_found("call", &call_id)),
                 Some(view) if view.answer.is_some() => {
-                    return Err(Problem::conflict("answered_call", format!("call `{call_id}` has its result already")));
+                    return Err(Problem::conflict(Kind::AnsweredCall, format!("call `{call_id}` has its result already")));
                 }
                 Some(_) => {}
             }
             let Some(host) = played_by(pen.record()).map(str::to_owned) else {
                 let detail = "no host plays this session, so nobody here can cancel its tools; cancel it where the agent runs";
-                return Err(Problem::conflict("no_host", detail));
+                return Err(Problem::conflict(Kind::NoHost, detail));
             };
             if is_there {
                 pen.work(cancel_work(&host, &call_id));
@@ -334,7 +334,7 @@ pub(super) fn host_offline(agent: &str) -> Problem {
         "no host that plays agent `{agent}` is there, and no message is taken for it; start it again, and it goes on \
          where this one stopped"
     );
-    Problem::conflict("host_offline", detail)
+    Problem::conflict(Kind::HostOffline, detail)
 }
 
 fn kept(agent: NewAgent) -> Result<AgentRecord, Problem> {
@@ -344,7 +344,7 @@ fn kept(agent: NewAgent) -> Result<AgentRecord, Problem> {
             about.shift_remove("name");
             Ok(AgentRecord { name, about })
         }
-        _ => Err(Problem::invalid("invalid_body", format!("agent `{name}` cannot be kept"))),
+        _ => Err(Problem::invalid(Kind::InvalidBody, format!("agent `{name}` cannot be kept"))),
     }
 }
 

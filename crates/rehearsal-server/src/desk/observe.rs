@@ -20,7 +20,7 @@ use super::sessions::{ENGINE, Heard, complete, final_output, hear};
 use super::state::patch_from_flat;
 use super::{Desk, Pen};
 use crate::ids;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 
 /// Something an agent elsewhere did.
 #[derive(Clone, Debug, PartialEq, Deserialize, ToSchema)]
@@ -225,7 +225,7 @@ impl Desk {
         let detail = format!(
             "a person answers turn `{turn}`; an agent whose own model answers submits the turn with `recorded`"
         );
-        Err(Problem::conflict("not_recorded", detail))
+        Err(Problem::conflict(Kind::NotRecorded, detail))
     }
 
     /// Replaces the name of an upload by what was uploaded. Of a long one it takes the beginning, and gives the whole as
@@ -233,14 +233,14 @@ impl Desk {
     async fn fetch_upload(&self, what: &mut Observed) -> Result<Option<String>, Problem> {
         let Observed::ToolResult { output, upload: Some(upload), .. } = what else { return Ok(None) };
         if output.is_some() {
-            return Err(Problem::invalid("invalid_body", "send one of `output` and `upload`, not both"));
+            return Err(Problem::invalid(Kind::InvalidBody, "send one of `output` and `upload`, not both"));
         }
         *upload = ids::uuid4("upload id", upload)?;
         let Some(bytes) = self.store.upload(upload).await? else {
             return Ok(None); // sent again after it was used; the event is there then, or the output is missing
         };
         let no_json = |error: &dyn std::fmt::Display| {
-            Problem::invalid("invalid_upload", format!("upload `{upload}` is not JSON: {error}"))
+            Problem::invalid(Kind::InvalidUpload, format!("upload `{upload}` is not JSON: {error}"))
         };
         if bytes.len() <= LONG {
             *output = Some(rehearsal_core::json::from_slice(&bytes).map_err(|error| no_json(&error))?);
@@ -250,7 +250,8 @@ impl Desk {
         // Nobody else waits while a long one is read.
         let reading =
             tokio::task::spawn_blocking(move || beginning(&text).map(|begins| (begins, text))).await;
-        let read = reading.map_err(|error| Problem::new(Class::Internal, "internal", error.to_string()))?;
+        let read =
+            reading.map_err(|error| Problem::new(Class::Internal, Kind::Internal, error.to_string()))?;
         let (begins, text) = read.map_err(|error| no_json(&error))?;
         *output = Some(begins);
         Ok(Some(text))
@@ -385,7 +386,7 @@ fn record_result(pen: &mut Pen, seen: &Observation, place: &InvocationId) -> Res
         && **called != **tool
     {
         let detail = format!("call `{call}` is one of tool `{called}`, and this is a result of `{tool}`");
-        return Err(Problem::conflict("other_tool", detail));
+        return Err(Problem::conflict(Kind::OtherTool, detail));
     }
     let outcome = outcome(output.as_ref(), error.as_ref())?;
     if let Some(body) = exception(&call, &outcome, error.as_ref()) {
@@ -421,7 +422,7 @@ fn is_answered(pen: &Pen, call: &CallId) -> bool {
 
 fn named_call(id: &str) -> Result<CallId, Problem> {
     if id.is_empty() {
-        return Err(Problem::invalid("invalid_id", "a `call_id` is empty; it joins a call to its result"));
+        return Err(Problem::invalid(Kind::InvalidId, "a `call_id` is empty; it joins a call to its result"));
     }
     Ok(CallId::new(id))
 }
@@ -465,7 +466,7 @@ fn outcome(output: Option<&Value>, error: Option<&ToolFailure>) -> Result<ToolOu
         (None, None) => {
             let detail = "a `tool_result` has an `output` (null where the tool gave nothing) or an `error`; \
                           an `upload` that it names must exist";
-            Err(Problem::invalid("invalid_body", detail))
+            Err(Problem::invalid(Kind::InvalidBody, detail))
         }
     }
 }

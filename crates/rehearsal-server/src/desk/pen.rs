@@ -10,8 +10,8 @@ use rehearsal_store::{
 
 use super::Standing;
 use super::failing::{FAILURE, failure_of};
-use crate::Problem;
 use crate::ids::fresh;
+use crate::{Kind, Problem};
 
 /// What a decision writes: it appends to the ledger in memory, and gives the same as one write for the store.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Pen {
     pub(crate) fn require_of_no_run(&self) -> Result<(), Problem> {
         if self.standing.record.source == SessionSource::Run {
             let detail = "this session is a case of a run, which alone writes to it; answer its cues";
-            return Err(Problem::conflict("of_a_run", detail));
+            return Err(Problem::conflict(Kind::OfARun, detail));
         }
         Ok(())
     }
@@ -247,7 +247,7 @@ pub(crate) fn user_messages(ledger: &Ledger) -> usize {
 
 fn ended(record: &SessionRecord, how: &str) -> Problem {
     Problem::conflict(
-        "session_ended",
+        Kind::SessionEnded,
         format!("session `{}` is {how}: nothing can be added to it", record.id),
     )
     .with("session", record.id.as_str())

@@ -14,7 +14,15 @@ use rehearsal_core::{
 use rehearsal_store::StoredEvent;
 
 use super::Desk;
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
+
+/// A payload that is no request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`request` cannot be read: {why}")]
+pub struct NoRequest {
+    /// Why, as far as its protocol can tell.
+    pub why: String,
+}
 
 /// What the desk asks about payloads of the published protocol.
 pub trait Published: fmt::Debug + Send + Sync {
@@ -22,7 +30,7 @@ pub trait Published: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Why the payload is no request.
-    fn read_request(&self, payload: &[u8]) -> Result<ModelRequest, String>;
+    fn read_request(&self, payload: &[u8]) -> Result<ModelRequest, NoRequest>;
 
     /// What a client decides for a model.
     ///
@@ -124,9 +132,9 @@ impl RequestDrafts {
 impl From<CannotDerive> for Problem {
     fn from(error: CannotDerive) -> Self {
         let kind = match error {
-            CannotDerive::Ended => "session_ended",
-            CannotDerive::Decided { .. } => "answered",
-            _ => "contradiction",
+            CannotDerive::Ended => Kind::SessionEnded,
+            CannotDerive::Decided { .. } => Kind::Answered,
+            _ => Kind::Contradiction,
         };
         Self::conflict(kind, error.to_string())
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::Problem;
+use crate::{Kind, Problem};
 
 /// What the user says: exactly one of these.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -38,7 +38,7 @@ impl QueryRequest {
             agent.and_then(|agent| agent.about.get("input_schema")).filter(|schema| !schema.is_null());
         match (&self.text, &self.value, &self.content) {
             (Some(text), None, None) if text.trim().is_empty() => {
-                Err(Problem::invalid("empty_query", "`text` is empty; say something"))
+                Err(Problem::invalid(Kind::EmptyQuery, "`text` is empty; say something"))
             }
             (Some(text), None, None) => {
                 if let Some(schema) = schema {
@@ -46,7 +46,7 @@ impl QueryRequest {
                         let detail = format!(
                             "the agent takes structured input: send `value`, or JSON as `text` ({error})"
                         );
-                        Problem::invalid("invalid_query", detail)
+                        Problem::invalid(Kind::InvalidQuery, detail)
                     })?;
                     check("query", schema, &value)?;
                 }
@@ -62,7 +62,7 @@ impl QueryRequest {
                 }))
             }
             (None, None, Some(content)) if content.parts.is_empty() => {
-                Err(Problem::invalid("empty_query", "`content` has no parts; say something"))
+                Err(Problem::invalid(Kind::EmptyQuery, "`content` has no parts; say something"))
             }
             (None, None, Some(content)) => {
                 if let Some(schema) = schema {
@@ -71,7 +71,9 @@ impl QueryRequest {
                 }
                 Ok(Content { role: Some(Role::User), ..content.clone() })
             }
-            _ => Err(Problem::invalid("invalid_query", "send exactly one of `text`, `value` and `content`")),
+            _ => {
+                Err(Problem::invalid(Kind::InvalidQuery, "send exactly one of `text`, `value` and `content`"))
+            }
         }
     }
 }
@@ -80,7 +82,7 @@ impl QueryRequest {
 fn check(what: &str, schema: &Value, value: &Value) -> Result<(), Problem> {
     let violations = Schema::new(schema.clone()).check(value).map_err(|error| {
         Problem::conflict(
-            "invalid_schema",
+            Kind::InvalidSchema,
             format!("the agent's own schema for the {what} cannot be used: {error}"),
         )
     })?;
@@ -89,5 +91,5 @@ fn check(what: &str, schema: &Value, value: &Value) -> Result<(), Problem> {
     }
     let list = violations.iter().map(ToString::to_string).collect::<Vec<_>>();
     let detail = format!("the {what} breaks the agent's schema: {}", list.join("; "));
-    Err(Problem::invalid("schema", detail).with("violations", json!(violations)))
+    Err(Problem::invalid(Kind::Schema, detail).with("violations", json!(violations)))
 }

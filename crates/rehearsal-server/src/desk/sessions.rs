@@ -20,8 +20,8 @@ use super::pen::{run_path, user_messages};
 use super::query::QueryRequest;
 use super::state::state_from_flat;
 use super::{Desk, Pen, SessionView, Standing};
-use crate::Problem;
 use crate::ids::{self, fresh};
+use crate::{Kind, Problem};
 
 /// Who writes what neither the user nor an agent causes.
 pub(super) const ENGINE: &str = "rehearsal";
@@ -91,7 +91,7 @@ impl Desk {
         let query = match &new.query {
             Some(_) if new.agent.is_none() => {
                 return Err(Problem::invalid(
-                    "no_agent",
+                    Kind::NoAgent,
                     "a session with a `query` needs an `agent` to answer it",
                 ));
             }
@@ -124,13 +124,13 @@ impl Desk {
         };
         match made {
             Ok(()) => Ok((self.session(&id).await?, true)),
-            Err(problem) if problem.kind == "exists" => {
+            Err(problem) if problem.kind == Kind::Exists => {
                 let standing = self.standing(&id).await?;
                 if asked.is_like(&standing, query.as_ref()) {
                     Ok((self.view(standing).await?, false))
                 } else {
                     let detail = format!("session `{id}` exists and is another one; make one with a new id");
-                    Err(Problem::conflict("exists", detail))
+                    Err(Problem::conflict(Kind::Exists, detail))
                 }
             }
             Err(problem) => Err(problem),
@@ -202,7 +202,7 @@ impl Desk {
         let record = self.record(session).await?;
         let Some(agent) = record.agent.as_deref() else {
             let detail = format!("choose an agent first: PATCH /v1/sessions/{session} {{\"agent\": …}}");
-            return Err(Problem::conflict("no_agent", detail));
+            return Err(Problem::conflict(Kind::NoAgent, detail));
         };
         let players = self.players_of(agent).await?;
         let is_there = |host: &str| players.iter().any(|player| player.host == host && player.online);
@@ -214,7 +214,7 @@ impl Desk {
                 if gone.is_none() && is_running(pen.ledger()) {
                     let detail =
                         "the agent is still at the last message; answer its cues, or cancel the session";
-                    return Err(Problem::conflict("running", detail));
+                    return Err(Problem::conflict(Kind::Running, detail));
                 }
                 let mut meta = pen.record().meta.as_object().cloned().unwrap_or_default();
                 let player = match meta.get("host").and_then(Value::as_str) {
@@ -295,7 +295,7 @@ impl Desk {
                     Some(chosen) if chosen == agent => return Ok(()),
                     Some(chosen) => {
                         let detail = format!("agent `{chosen}` is chosen already; make another session");
-                        return Err(Problem::conflict("agent_chosen", detail));
+                        return Err(Problem::conflict(Kind::AgentChosen, detail));
                     }
                     None => {}
                 }
@@ -380,7 +380,7 @@ impl Desk {
         let ledger = Ledger::from_jsonl(text).map_err(|error| {
             let why =
                 std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
-            Problem::invalid("invalid_ledger", format!("this is no ledger: {error}{why}"))
+            Problem::invalid(Kind::InvalidLedger, format!("this is no ledger: {error}{why}"))
         })?;
         let agent =
             ledger.started().map(|started| started.agent.to_string()).filter(|agent| !agent.is_empty());
@@ -522,14 +522,14 @@ fn refuse_unfinished(ledger: &Ledger) -> Result<(), Problem> {
         let detail = format!(
             "the agent is still at work: cue `{turn}` waits for an answer; answer it or dismiss it first"
         );
-        return Err(Problem::conflict("running", detail).with("head", turn.as_str()));
+        return Err(Problem::conflict(Kind::Running, detail).with("head", turn.as_str()));
     }
     if let Some(call) = ledger.calls().find(|call| call.answer.is_none()) {
         let detail = format!(
             "the agent is still at work: call `{}` of `{}` has no result; wait for it or cancel it first",
             call.call, call.tool
         );
-        return Err(Problem::conflict("running", detail).with("call_id", call.call.as_str()));
+        return Err(Problem::conflict(Kind::Running, detail).with("call_id", call.call.as_str()));
     }
     Ok(())
 }
@@ -565,7 +565,7 @@ pub(super) fn complete(pen: &mut Pen) -> Result<(), Problem> {
             "session `{}` has no final response to its last message; give one, or cancel it: POST /v1/sessions/{0}/cancel",
             pen.record().id
         );
-        return Err(Problem::conflict("no_final_response", detail));
+        return Err(Problem::conflict(Kind::NoFinalResponse, detail));
     };
     let author = pen.root_agent().unwrap_or(ENGINE).to_owned();
     let given =
@@ -581,6 +581,6 @@ pub(super) fn complete(pen: &mut Pen) -> Result<(), Problem> {
 
 impl From<rehearsal_adk::NotExportable> for Problem {
     fn from(why: rehearsal_adk::NotExportable) -> Self {
-        Self::conflict("not_exportable", why.to_string())
+        Self::conflict(Kind::NotExportable, why.to_string())
     }
 }

@@ -4,12 +4,12 @@ use rehearsal_adk::scoped_state;
 use rehearsal_core::{State, StatePatch};
 use serde_json::{Map, Value};
 
-use crate::Problem;
+use crate::{Kind, Problem};
 
 /// State from ADK's flat form, in which a prefix names the scope.
 pub(super) fn state_from_flat(flat: &Map<String, Value>) -> Result<State, Problem> {
     State::from_value(scoped_state(&without_temp(flat)))
-        .map_err(|error| Problem::invalid("invalid_state", error.to_string()))
+        .map_err(|error| Problem::invalid(Kind::InvalidState, error.to_string()))
 }
 
 /// A change of state from ADK's flat form, in which a value replaces the one before it.

@@ -20,7 +20,7 @@ use super::sessions::{Heard, hear};
 use super::{Desk, Pen};
 use crate::ids;
 use crate::presence::{Waiter, Waiting};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 use crate::watch::Topic;
 
 /// How many turns of a session can wait for an answer at once.
@@ -142,7 +142,7 @@ impl AskedModel {
                 let content: Content = json::from_value(other).map_err(|error| {
                     let detail =
                         format!("`request.system_instruction` must be a text or content with parts: {error}");
-                    Problem::invalid("invalid_body", detail)
+                    Problem::invalid(Kind::InvalidBody, detail)
                 })?;
                 Some(content.text())
             }
@@ -225,7 +225,7 @@ impl Desk {
         let request = self
             .published
             .read_request(&payload)
-            .map_err(|why| Problem::invalid("invalid_payload", format!("`request` cannot be read: {why}")))?;
+            .map_err(|why| Problem::invalid(Kind::InvalidPayload, why.to_string()))?;
         if let (Some(earlier), _) = self.store.turn(session, &turn).await? {
             let same = *earlier.event.author == *agent
                 && self.payload(session, &earlier, &mut None).await? == payload;
@@ -361,13 +361,13 @@ impl Desk {
                 if self.record(session).await?.status != SessionStatus::Active {
                     let detail =
                         format!("session `{session}` has ended; no answer to turn `{turn}` will come");
-                    return Err(Problem::new(Class::Gone, "session_ended", detail));
+                    return Err(Problem::new(Class::Gone, Kind::SessionEnded, detail));
                 }
                 if found.is_none() {
                     return Ok(()); // the agent's own model answers this turn
                 }
                 let detail = format!("somebody dismissed the cue of turn `{turn}`; no answer will come");
-                return Err(Problem::new(Class::Gone, "dismissed", detail));
+                return Err(Problem::new(Class::Gone, Kind::Dismissed, detail));
             }
             _ => {}
         }
@@ -382,7 +382,7 @@ fn refuse_crowd(pen: &Pen) -> Result<(), Problem> {
     }
     let detail =
         format!("{MOST_OPEN_TURNS} turns of this session wait for an answer; answer or dismiss some first");
-    Err(Problem::new(Class::Busy, "too_many_turns", detail))
+    Err(Problem::new(Class::Busy, Kind::TooManyTurns, detail))
 }
 
 fn open_cue(turn: &TurnId, agent: &str) -> CueChange {
@@ -408,7 +408,7 @@ fn asker<'a>(ledger: &'a Ledger, turn: &TurnId) -> Option<&'a str> {
 fn other_payload(turn: &TurnId) -> Problem {
     let detail =
         format!("turn `{turn}` was submitted before with something else; a new request needs a new turn id");
-    Problem::conflict("other_payload", detail)
+    Problem::conflict(Kind::OtherPayload, detail)
 }
 
 /// History starts with what the user said. An agent that did not say so is asked through its first request.

@@ -14,7 +14,7 @@ use super::failing::{FAILURE, Failure, last_failure};
 use super::hosts::PROGRAM;
 use super::sessions::is_running;
 use super::{Desk, Standing};
-use crate::Problem;
+use crate::{Kind, Problem};
 
 /// Where a session stands in its life, as its ledger says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -156,7 +156,7 @@ impl SessionView {
 /// A page that cannot be given because its token is none.
 fn page_problem(error: StoreError, token: Option<&str>) -> Problem {
     match error {
-        StoreError::Refused(why) if token.is_some() => Problem::invalid("invalid_page_token", why),
+        StoreError::Refused(why) if token.is_some() => Problem::invalid(Kind::InvalidPageToken, why),
         other => other.into(),
     }
 }

@@ -12,9 +12,9 @@ use utoipa::{IntoParams, ToSchema};
 use super::App;
 use super::extract::{Body, Params, Path, key};
 use super::reply::Json;
-use crate::Problem;
 use crate::desk::{Answered, CueView, NewAnswer, SessionCues};
 use crate::ids;
+use crate::{Kind, Problem};
 
 /// Which cues to list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -42,7 +42,7 @@ pub(super) async fn list(
     let limit = params.limit.unwrap_or(100);
     if !(1..=1000).contains(&limit) {
         return Err(Problem::invalid(
-            "invalid_parameters",
+            Kind::InvalidParameters,
             format!("`limit` is {limit}; it goes from 1 to 1000"),
         ));
     }

@@ -13,7 +13,7 @@ use super::visit::{self, Visits};
 use super::{locked, page, reply};
 use crate::lobby::Guest;
 use crate::metrics::Metrics;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 
 /// The cookie with a browser's visit, followed by the port: cookies do not tell ports apart, and two servers of one
 /// machine have visits of their own.
@@ -95,7 +95,7 @@ impl Door {
                 "this server is not called `{}`; call it by 127.0.0.1 or localhost, or start it with --allow-host",
                 crate::ids::clip(&host)
             );
-            return Err(Problem::new(Class::Forbidden, "unknown_host", detail));
+            return Err(Problem::new(Class::Forbidden, Kind::UnknownHost, detail));
         }
         check_origin(request.headers(), &host)?;
         let path = request.uri().path();
@@ -132,7 +132,7 @@ impl Door {
             "show the token: `Authorization: Bearer TOKEN`. It is in the file `.rehearsal/token` of the folder in which \
              the server was started, unless it was given one (--token-file, REHEARSAL_TOKEN)"
         };
-        Err(Problem::new(Class::Unauthorized, "unauthorized", detail))
+        Err(Problem::new(Class::Unauthorized, Kind::Unauthorized, detail))
     }
 
     fn knows(&self, name: &str) -> bool {
@@ -153,7 +153,7 @@ fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = format!("calls from the site `{}` are not taken", crate::ids::clip(origin));
-    Err(Problem::new(Class::Forbidden, "foreign_origin", detail))
+    Err(Problem::new(Class::Forbidden, Kind::ForeignOrigin, detail))
 }
 
 /// The name the caller used: the Host header, or the authority of HTTP/2.
@@ -161,14 +161,14 @@ fn host(request: &Request) -> Result<String, Problem> {
     // Of two names, whoever stands before this server may have gone by the other one.
     if request.headers().get_all(header::HOST).iter().count() > 1 {
         let detail = "the call says twice which host it is for; send one Host header";
-        return Err(Problem::new(Class::Malformed, "two_hosts", detail));
+        return Err(Problem::new(Class::Malformed, Kind::TwoHosts, detail));
     }
     let named = match request.headers().get(header::HOST) {
         Some(host) => host.to_str().ok(),
         None => request.uri().authority().map(axum::http::uri::Authority::as_str),
     };
     let missing =
-        || Problem::new(Class::Forbidden, "unknown_host", "the call does not say which host it is for");
+        || Problem::new(Class::Forbidden, Kind::UnknownHost, "the call does not say which host it is for");
     named.map(str::to_owned).ok_or_else(missing)
 }
 

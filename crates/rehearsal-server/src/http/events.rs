@@ -21,7 +21,7 @@ use super::reply::{Json, made};
 use crate::desk::{Observation, Recorded};
 use crate::history::event_shown;
 use crate::ids;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 use crate::stream::{Item, follow};
 
 /// Which events to list.
@@ -111,7 +111,7 @@ pub(super) async fn list(
     let limit = params.limit.unwrap_or(100);
     if !(1..=1000).contains(&limit) {
         return Err(Problem::invalid(
-            "invalid_parameters",
+            Kind::InvalidParameters,
             format!("`limit` is {limit}; it goes from 1 to 1000"),
         ));
     }
@@ -126,7 +126,7 @@ pub(super) async fn list(
 /// Event numbers as the store counts them.
 fn number(number: u64) -> Result<u64, Problem> {
     if i64::try_from(number).is_err() {
-        return Err(Problem::invalid("invalid_parameters", format!("no session has {number} events")));
+        return Err(Problem::invalid(Kind::InvalidParameters, format!("no session has {number} events")));
     }
     Ok(number)
 }
@@ -176,7 +176,7 @@ pub(super) async fn observe(
 ) -> Result<Json<AllRecorded>, Problem> {
     let session = ids::session(&id)?;
     if observations.events.len() > 1000 {
-        return Err(Problem::new(Class::TooLarge, "too_large", "send at most 1000 events in one call"));
+        return Err(Problem::new(Class::TooLarge, Kind::TooLarge, "send at most 1000 events in one call"));
     }
     let events = app.desk.observe(&session, observations.events).await?;
     app.metrics.events.inc_by(events.len() as u64);
@@ -238,19 +238,19 @@ async fn written(stored: StoredEvent) -> SseEvent {
     let text = tokio::task::spawn_blocking(move || rehearsal_core::json::text(&event_shown(&stored))).await;
     match text {
         Ok(text) => begun.data(text),
-        Err(error) => told(&Problem::new(Class::Internal, "internal", error.to_string())),
+        Err(error) => told(&Problem::new(Class::Internal, Kind::Internal, error.to_string())),
     }
 }
 
 fn told(problem: &Problem) -> SseEvent {
-    let words = json!({"type": problem.kind, "detail": problem.detail}).to_string();
+    let words = json!({"type": problem.kind.word(), "detail": problem.detail}).to_string();
     SseEvent::default().event("problem").data(words)
 }
 
 fn too_many() -> Problem {
     Problem::new(
         Class::Busy,
-        "too_many_streams",
+        Kind::TooManyStreams,
         "too many streams are open here; close some, or use long polls",
     )
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::LONGEST_WAIT_SECONDS;
 use super::pace::TooSlow;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 
 /// A body of JSON.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         // A page elsewhere can post text to us without asking, but not JSON.
         if !kind.is_some_and(|kind| kind.trim_start().starts_with("application/json")) {
             return Err(Problem::invalid(
-                "not_json",
+                Kind::NotJson,
                 "send the body as JSON, with Content-Type: application/json",
             ));
         }
@@ -35,13 +35,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Body<T>, Problem> {
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| Problem::invalid("invalid_body", format!("the body is not UTF-8: {error}")))?;
+        .map_err(|error| Problem::invalid(Kind::InvalidBody, format!("the body is not UTF-8: {error}")))?;
     // Read as a list, an object's fields could be given without their names.
     if !text.trim_start().starts_with('{') {
-        return Err(Problem::invalid("invalid_body", "the body must be a JSON object"));
+        return Err(Problem::invalid(Kind::InvalidBody, "the body must be a JSON object"));
     }
     let value = rehearsal_core::json::from_str(text).map_err(|error| {
-        Problem::invalid("invalid_body", format!("the body cannot be used: {}", plain(&error.to_string())))
+        Problem::invalid(Kind::InvalidBody, format!("the body cannot be used: {}", plain(&error.to_string())))
     })?;
     Ok(Body(value))
 }
@@ -82,7 +82,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalB
             let whole = Request::from_parts(parts, bytes.into());
             return Body::from_request(whole, state).await.map(|Body(value)| Self(value));
         }
-        Err(Problem::invalid("not_json", "send the body as JSON, with Content-Type: application/json"))
+        Err(Problem::invalid(Kind::NotJson, "send the body as JSON, with Content-Type: application/json"))
     }
 }
 
@@ -100,12 +100,12 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
                 let detail = format!(
                     "the body is larger than {most} MiB; send a large tool result in chunks: POST /v1/uploads"
                 );
-                return Problem::new(Class::TooLarge, "too_large", detail);
+                return Problem::new(Class::TooLarge, Kind::TooLarge, detail);
             }
             if TooSlow::is_cause_of(&error) {
-                return Problem::new(Class::TooSlow, "too_slow", TooSlow.to_string());
+                return Problem::new(Class::TooSlow, Kind::TooSlow, TooSlow.to_string());
             }
-            Problem::invalid("invalid_body", format!("the body cannot be read: {error}"))
+            Problem::invalid(Kind::InvalidBody, format!("the body cannot be read: {error}"))
         })?;
         Ok(Self(bytes))
     }
@@ -122,7 +122,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
         let Query(value) = Query::from_request_parts(parts, state).await.map_err(|error| {
             let why = error.body_text();
             let why = why.strip_prefix("Failed to deserialize query string: ").unwrap_or(&why);
-            Problem::invalid("invalid_parameters", format!("the parameters cannot be used: {}", plain(why)))
+            Problem::invalid(
+                Kind::InvalidParameters,
+                format!("the parameters cannot be used: {}", plain(why)),
+            )
         })?;
         Ok(Self(value))
     }
@@ -138,7 +141,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let axum::extract::Path(value) = axum::extract::Path::from_request_parts(parts, state)
             .await
-            .map_err(|error| Problem::invalid("invalid_path", error.body_text()))?;
+            .map_err(|error| Problem::invalid(Kind::InvalidPath, error.body_text()))?;
         Ok(Self(value))
     }
 }
@@ -150,7 +153,7 @@ pub(super) fn wait(seconds: Option<f64>) -> Result<Duration, Problem> {
         .map(|wait| wait.min(Duration::from_secs(LONGEST_WAIT_SECONDS)))
         .map_err(|error| {
             Problem::invalid(
-                "invalid_parameters",
+                Kind::InvalidParameters,
                 format!("`wait` is a number of seconds from 0 to 60: {error}"),
             )
         })
@@ -160,6 +163,6 @@ pub(super) fn wait(seconds: Option<f64>) -> Result<Duration, Problem> {
 pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key =
-        key.to_str().map_err(|_| Problem::invalid("invalid_key", "an Idempotency-Key is plain text"))?;
+        key.to_str().map_err(|_| Problem::invalid(Kind::InvalidKey, "an Idempotency-Key is plain text"))?;
     Ok(Some(key.to_owned()))
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 
 /// A reply of JSON.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) async fn made<T: Serialize>(
     let work = move || make().map(|reply| rehearsal_core::json::to_vec(&reply));
     let outcome = tokio::task::spawn_blocking(work).await;
     let failed = |error: &dyn std::fmt::Display| {
-        Problem::new(Class::Internal, "internal", format!("the reply cannot be written: {error}"))
+        Problem::new(Class::Internal, Kind::Internal, format!("the reply cannot be written: {error}"))
     };
     let body = outcome.map_err(|error| failed(&error))??.map_err(|error| failed(&error))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
@@ -44,11 +44,11 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.class.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         if status.is_server_error() {
-            tracing::error!(problem = self.kind, "{}", self.detail);
+            tracing::error!(problem = self.kind.word(), "{}", self.detail);
         }
         let mut body = Map::new();
-        body.insert("type".to_owned(), self.kind.into());
-        body.insert("title".to_owned(), self.kind.replace('_', " ").into());
+        body.insert("type".to_owned(), self.kind.word().into());
+        body.insert("title".to_owned(), self.kind.word().replace('_', " ").into());
         body.insert("status".to_owned(), self.class.status().into());
         body.insert("detail".to_owned(), self.detail.into());
         body.extend(self.extra);
@@ -117,11 +117,11 @@ pub(super) fn json_text(text: &str) -> Response {
 /// For paths that mean nothing.
 pub(super) async fn no_such_call(uri: axum::http::Uri) -> Problem {
     let detail = format!("there is no call `{}`; GET /openapi.json lists all", crate::ids::clip(uri.path()));
-    Problem::new(Class::NotFound, "no_such_call", detail)
+    Problem::new(Class::NotFound, Kind::NoSuchCall, detail)
 }
 
 /// For methods that a path does not have. The `Allow` header says which it has.
 pub(super) async fn no_such_method(method: axum::http::Method) -> Problem {
     let detail = format!("this call does not take {method}; the Allow header says what it takes");
-    Problem::new(Class::NoSuchMethod, "no_such_method", detail)
+    Problem::new(Class::NoSuchMethod, Kind::NoSuchMethod, detail)
 }

@@ -17,7 +17,7 @@ use super::reply::Json;
 use super::sessions::page_size;
 use crate::desk::moment;
 use crate::problem::Class;
-use crate::{Problem, ReportError, report_html};
+use crate::{Kind, Problem, ReportError, report_html};
 
 /// Which runs to list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -139,7 +139,7 @@ pub(super) async fn report(State(app): State<Arc<App>>, Path(id): Path<String>) 
     let html = report_html(&**app.desk.store(), &id).await.map_err(|error| match error {
         ReportError::NoRun(id) => Problem::not_found("run", id),
         ReportError::Store(error) => error.into(),
-        error @ ReportError::NoPage => Problem::new(Class::Conflict, "no_page", error.to_string()),
+        error @ ReportError::NoPage => Problem::new(Class::Conflict, Kind::NoPage, error.to_string()),
     })?;
     let mut response = Html(html).into_response();
     let headers = response.headers_mut();

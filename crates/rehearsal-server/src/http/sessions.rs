@@ -13,9 +13,9 @@ use utoipa::{IntoParams, ToSchema};
 use super::App;
 use super::extract::{Body, OptionalBody, Params, Path, Raw};
 use super::reply::{Json, made};
-use crate::Problem;
 use crate::desk::{Exported, NewSessionRequest, QueryRequest, SessionChange, SessionView};
 use crate::ids;
+use crate::{Kind, Problem};
 
 /// Makes a session.
 #[utoipa::path(post, path = "/v1/sessions", tag = "sessions",
@@ -109,7 +109,7 @@ pub(super) fn page_size(asked: Option<u32>) -> Result<u32, Problem> {
         None => Ok(50),
         Some(size @ 1..=1000) => Ok(size),
         Some(size) => Err(Problem::invalid(
-            "invalid_parameters",
+            Kind::InvalidParameters,
             format!("`page_size` is {size}; it goes from 1 to 1000"),
         )),
     }
@@ -218,7 +218,7 @@ pub(super) async fn import(
     Raw(bytes): Raw,
 ) -> Result<(StatusCode, Json<SessionView>), Problem> {
     let text = std::str::from_utf8(&bytes)
-        .map_err(|error| Problem::invalid("invalid_ledger", format!("this is no ledger: {error}")))?;
+        .map_err(|error| Problem::invalid(Kind::InvalidLedger, format!("this is no ledger: {error}")))?;
     Ok((StatusCode::CREATED, Json(app.desk.import(text, params.description).await?)))
 }
 

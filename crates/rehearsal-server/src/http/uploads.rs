@@ -11,7 +11,7 @@ use super::App;
 use super::extract::{Params, Path, Raw};
 use super::reply::Json;
 use crate::ids::{self, fresh};
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Kind, Problem};
 
 /// The largest chunk.
 const LARGEST_CHUNK: usize = 4 << 20;
@@ -52,10 +52,10 @@ pub(super) async fn put(
 ) -> Result<StatusCode, Problem> {
     let id = ids::uuid4("upload id", &id)?;
     if bytes.len() > LARGEST_CHUNK {
-        return Err(Problem::new(Class::TooLarge, "too_large", "a chunk has at most 4 MiB; send several"));
+        return Err(Problem::new(Class::TooLarge, Kind::TooLarge, "a chunk has at most 4 MiB; send several"));
     }
     if bytes.is_empty() {
-        return Err(Problem::invalid("empty_chunk", "a chunk has at least one byte"));
+        return Err(Problem::invalid(Kind::EmptyChunk, "a chunk has at least one byte"));
     }
     app.desk.put_chunk(&id, params.offset, bytes).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -9,12 +9,19 @@ use rehearsal_store::RunAbout;
 use crate::checkout::Checkout;
 use crate::load::Loaded;
 
+/// The most characters of a run's name.
+const LONGEST: usize = 200;
+
+/// A text that cannot be the name of a run.
+#[derive(Debug, thiserror::Error)]
+#[error("a name has 1 to {LONGEST} characters, all in one line")]
+pub(crate) struct BadName;
+
 /// Reads a name of a run, as people write one.
-pub(super) fn name(text: &str) -> Result<String, String> {
-    const LONGEST: usize = 200;
+pub(super) fn name(text: &str) -> Result<String, BadName> {
     let name = text.trim();
     if name.is_empty() || name.chars().count() > LONGEST || name.chars().any(char::is_control) {
-        return Err(format!("a name has 1 to {LONGEST} characters, all in one line"));
+        return Err(BadName);
     }
     Ok(name.to_owned())
 }

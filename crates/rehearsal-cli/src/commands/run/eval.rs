@@ -20,8 +20,9 @@ use serde::Serialize;
 use super::keeping::{Curtain, Keeping};
 use super::print::{Detail, Printer};
 use super::progress::Progress;
-use super::{about, interrupt, write_file};
+use super::{about, interrupt, this_program, write_file};
 use crate::commands::import::read_eval_set;
+use crate::error::{CommandError, cannot_start};
 use crate::load::{Colour, Selection, role_and_model};
 use crate::place::Place;
 use crate::variables::Variables;
@@ -107,35 +108,25 @@ struct EvalResult {
     repeats: Vec<RepeatStatistics>,
 }
 
-pub(crate) fn run(args: &EvalArgs) -> ExitCode {
-    match try_run(args) {
-        Ok(code) => code,
-        Err(message) => {
-            output::message(&format!("error: {message}"));
-            exit::bad_input()
-        }
-    }
-}
-
-fn try_run(args: &EvalArgs) -> Result<ExitCode, String> {
+pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode, CommandError> {
     let imported = read_eval_set(&args.file)?;
     note(&args.file, &imported.notes);
     let set = imported.set;
     if set.eval_cases.is_empty() {
-        return Err(format!("`{}` has no cases", args.file.display()));
+        return Err(CommandError::user(format_args!("`{}` has no cases", args.file.display())));
     }
     let criteria = match &args.criteria {
         Some(path) => read_criteria(path)?,
         None => Criteria::default(),
     };
-    let Some(file) = agent_file(args) else { return Ok(exit::bad_input()) };
+    let file = agent_file(args)?;
     refuse_idle_models(args, &file)?;
     let curtain = Curtain::default();
     let agents = agents(args, &set, &file, &curtain)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| format!("the runtime cannot be started: {error}"))?;
+        .map_err(|error| cannot_start(&error))?;
     let keeping = if args.no_store {
         None
     } else {
@@ -198,34 +189,35 @@ fn note(path: &Path, notes: &[Note]) {
     }
 }
 
-fn read_criteria(path: &Path) -> Result<Criteria, String> {
-    let text = files::read(path).map_err(|error| error.to_string())?;
-    let criteria = Criteria::read(&text).map_err(|error| format!("`{}`: {error}", path.display()))?;
+fn read_criteria(path: &Path) -> Result<Criteria, CommandError> {
+    let text = files::read(path)?;
+    let criteria = Criteria::read(&text)
+        .map_err(|error| CommandError::user(error).about(format_args!("`{}`", path.display())))?;
     note(path, &criteria.notes);
     Ok(criteria)
 }
 
-/// The agent's file; nothing when it cannot be used, which was told then.
-fn agent_file(args: &EvalArgs) -> Option<AgentFile> {
+/// The agent's file.
+fn agent_file(args: &EvalArgs) -> Result<AgentFile, CommandError> {
     let selection = Selection {
         paths: Vec::new(),
         filter: None,
         models: Vec::new(),
-        agent: Some(args.agent.clone()),
+        agent: None,
         local_code: false,
         compat: None,
         color: args.color,
     };
-    let mut file = selection.agent_file()?;
+    let mut file = selection.agent_file(&args.agent)?;
     for (role, spec) in &args.models {
         file.models.retain(|own| own.key != *role);
         file.models.push(NamedModel { key: role.clone(), model: ModelChoice::named(spec), line: 0 });
     }
-    Some(file)
+    Ok(file)
 }
 
 /// Refuses a model that nobody asks: what is said on the command line is done or refused.
-fn refuse_idle_models(args: &EvalArgs, file: &AgentFile) -> Result<(), String> {
+fn refuse_idle_models(args: &EvalArgs, file: &AgentFile) -> Result<(), CommandError> {
     let asked = match &file.agent.reached {
         Reached::Inline(inline) => Some(inline.model.as_str()),
         _ => None,
@@ -234,7 +226,9 @@ fn refuse_idle_models(args: &EvalArgs, file: &AgentFile) -> Result<(), String> {
         None => Ok(()),
         Some((role, spec)) => {
             let which = asked.map_or_else(|| "none".to_owned(), |key| format!("`{key}`"));
-            Err(format!("`--model {role}={spec}` changes nothing: the only model that is asked is {which}"))
+            Err(CommandError::user(format_args!(
+                "`--model {role}={spec}` changes nothing: the only model that is asked is {which}"
+            )))
         }
     }
 }
@@ -252,9 +246,8 @@ fn agents(
     set: &EvalSet,
     file: &AgentFile,
     curtain: &Curtain,
-) -> Result<BTreeMap<String, Played>, String> {
-    let program =
-        std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
+) -> Result<BTreeMap<String, Played>, CommandError> {
+    let program = this_program()?;
     let hidden = |word: &str| WorkerCommand { program: program.clone(), args: vec![word.to_owned()] };
     let scripts = Workers::new(hidden(crate::JS_WORKER));
     let variables = Variables::with_file(args.env_file.as_deref())?;
@@ -278,7 +271,7 @@ fn agents(
             commands: Commands::Refused,
         };
         let compiled = compile_agent(file, backstage);
-        let (agent, tools) = compiled.map_err(|why| format!("{}: {why}", args.agent.display()))?;
+        let (agent, tools) = compiled.map_err(|why| CommandError::from(why).about(args.agent.display()))?;
         agents.insert(case.eval_id.clone(), Played { agent, tools, people });
     }
     Ok(agents)
@@ -337,7 +330,7 @@ async fn cases(run: &SuiteRun, keeping: Option<&Keeping>) -> Vec<CaseResult> {
     cases
 }
 
-fn print(args: &EvalArgs, result: &EvalResult, run: &SuiteRun) -> Result<(), String> {
+fn print(args: &EvalArgs, result: &EvalResult, run: &SuiteRun) -> Result<(), CommandError> {
     let detail = match (args.quiet, args.verbose) {
         (true, _) => Detail::Quiet,
         (_, true) => Detail::Verbose,
@@ -364,7 +357,7 @@ fn print(args: &EvalArgs, result: &EvalResult, run: &SuiteRun) -> Result<(), Str
         output::message("hint: `--golden-tools` lets the traces answer tool calls");
     }
     let Some(path) = &args.json else { return Ok(()) };
-    let json = rehearsal_core::json::to_string_pretty(result).map_err(|error| error.to_string())?;
+    let json = rehearsal_core::json::to_string_pretty(result).map_err(CommandError::internal)?;
     if to_stdout {
         output::json(&json);
         return Ok(());

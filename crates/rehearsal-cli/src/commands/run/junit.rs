@@ -6,10 +6,11 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rehearsal_core::{MetricStatus, Verdict};
 use rehearsal_scenario::ScenarioResult;
 
+use crate::error::CommandError;
 use crate::output::visible;
 
 /// The results as a JUnit report: a suite for each file, a test for each run of its scenario.
-pub(super) fn report(results: &[ScenarioResult]) -> Result<String, String> {
+pub(super) fn report(results: &[ScenarioResult]) -> Result<String, CommandError> {
     let mut report = Report::new("rehearse");
     let mut files: Vec<&str> = Vec::new();
     for result in results {
@@ -24,7 +25,7 @@ pub(super) fn report(results: &[ScenarioResult]) -> Result<String, String> {
         }
         report.add_test_suite(suite);
     }
-    report.to_string().map_err(|error| error.to_string())
+    report.to_string().map_err(CommandError::internal)
 }
 
 fn test_case(result: &ScenarioResult) -> TestCase {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::progress::Progress;
+use crate::error::CommandError;
 use crate::place::Place;
 
 /// A run that is kept, and how to look at it.
@@ -24,13 +25,12 @@ pub(super) struct Keeping {
 
 impl Keeping {
     /// Opens the store and begins to keep a run.
-    pub(super) async fn begin(place: &Place, title: &str, about: RunAbout) -> Result<Self, String> {
-        const INSTEAD: &str =
-            "hint: `--store FILE` keeps it elsewhere, `--no-store` nowhere; nothing was run";
-        let failed = |why: String| format!("this run cannot be kept: {why}\n\n{INSTEAD}");
+    pub(super) async fn begin(place: &Place, title: &str, about: RunAbout) -> Result<Self, CommandError> {
+        const INSTEAD: &str = "`--store FILE` keeps it elsewhere, `--no-store` nowhere; nothing was run";
+        let failed = |why: CommandError| why.about("this run cannot be kept").hint(INSTEAD);
         let store = place.open().await.map_err(failed)?;
         let run = KeptRun::begin(store, Arc::new(SystemClock), title, about).await;
-        Ok(Self { run: run.map_err(|error| failed(error.to_string()))?, place: place.clone() })
+        Ok(Self { run: run.map_err(|error| failed(CommandError::setup(error)))?, place: place.clone() })
     }
 
     /// Keeps what the run came to.
@@ -39,7 +39,8 @@ impl Keeping {
         interrupted: bool,
         summary: &Summary,
         result: &impl Serialize,
-    ) -> Result<(), String> {
+    ) -> Result<(), CommandError> {
+        const NOT_WHOLE: &str = "what this run came to is not kept whole";
         let status = if interrupted {
             "interrupted"
         } else if summary.errors > 0 {
@@ -49,9 +50,9 @@ impl Keeping {
         } else {
             "failed"
         };
-        let failed = |why: String| format!("what this run came to is not kept whole: {why}");
-        let result = serde_json::to_value(result).map_err(|error| failed(error.to_string()))?;
-        self.run.end(status, result).await.map_err(|error| failed(error.to_string()))
+        let result =
+            serde_json::to_value(result).map_err(|error| CommandError::internal(error).about(NOT_WHOLE))?;
+        self.run.end(status, result).await.map_err(|error| CommandError::setup(error).about(NOT_WHOLE))
     }
 
     /// The ids in the store of the sessions of a case.
