@@ -65,6 +65,8 @@ pub enum Form {
     Any,
     /// A map with these keys.
     Keys(&'static [Key]),
+    /// A list of maps with these keys.
+    Items(&'static [Key]),
 }
 
 impl Key {
@@ -138,6 +140,7 @@ impl Form {
             Self::SomeMap => json!({"type": "object", "minProperties": 1}),
             Self::Any => json!({}),
             Self::Keys(keys) => schema(keys),
+            Self::Items(keys) => json!({"type": "array", "items": schema(keys)}),
         }
     }
 }
@@ -190,6 +193,8 @@ pub enum At {
     Name(&'static str),
     /// At the value of a key.
     Value(&'static str),
+    /// In the list at a key: at the value of a key of the item of this number, from 0.
+    Item(&'static str, usize, &'static str),
 }
 
 impl Complaint {
@@ -304,6 +309,16 @@ impl<'g> Given<'g> {
             Value::Object(fields) => Some(fields),
             _ => None,
         }
+    }
+
+    /// The maps of a list.
+    pub fn items(&mut self, name: &'static str) -> Option<Vec<Map<String, Value>>> {
+        let Value::Array(items) = self.value(name)? else { return None };
+        let fields = |item| match item {
+            Value::Object(fields) => Some(fields),
+            _ => None,
+        };
+        Some(items.into_iter().filter_map(fields).collect())
     }
 
     /// Whether a key is there, whatever stands at it.

@@ -172,6 +172,8 @@ evaluators! {
     trajectory_contains_action::TrajectoryContainsAction,
     tool_called::ToolCalled,
     tool_not_called::ToolNotCalled,
+    trajectory::Trajectory,
+    event_count::EventCount,
     step_count::StepCount,
     tool_order::ToolOrder,
     execution_time::ExecutionTime,
@@ -190,6 +192,7 @@ evaluators! {
 pub use conversation_flow::FlowPattern;
 pub use json_path::JsonPathCheck;
 pub use llm_judge::Expectation;
+pub use trajectory::TrajectoryCall;
 pub use user_satisfaction::SatisfactionMethod;
 
 /// A kind of evaluator: all that is known of it without its parameters.

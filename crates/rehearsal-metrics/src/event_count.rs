@@ -83,11 +83,13 @@ impl EventCountMetric {
         if let Some(problem) = self.problem() {
             return MetricResult::error(problem);
         }
-        if let Some(result) = nothing_to_read(ledger) {
-            return result;
-        }
+        nothing_to_read(ledger).unwrap_or_else(|| self.count(ledger.events()))
+    }
+
+    /// Counts among these events, of a metric that has no problem.
+    fn count(&self, events: &[Arc<Event>]) -> MetricResult {
         let counted: Vec<u64> =
-            ledger.events().iter().filter(|event| self.counts(event)).map(|event| event.seq).collect();
+            events.iter().filter(|event| self.counts(event)).map(|event| event.seq).collect();
         let count = counted.len() as u64;
         let broken: Vec<&Bound> = self.bounds.iter().filter(|bound| !bound.holds(count)).collect();
         let mut result = MetricResult::from_pass(broken.is_empty())
@@ -97,6 +99,11 @@ impl EventCountMetric {
             result = result.because(format!("expected {bound}"));
         }
         result
+    }
+
+    /// Counts among these events, which are a part of a ledger.
+    pub(crate) fn assess_events(&self, events: &[Arc<Event>]) -> MetricResult {
+        self.problem().map_or_else(|| self.count(events), MetricResult::error)
     }
 
     fn problem(&self) -> Option<String> {
@@ -112,7 +119,7 @@ impl EventCountMetric {
                 self.kind
             ));
         }
-        if self.tool.is_some() && !["tool_call", "tool_result", "yield"].contains(&&*self.kind) {
+        if self.tool.is_some() && !OF_TOOLS.contains(&&*self.kind) {
             return Some(format!(
                 "`{}` events belong to no tool; count `tool_call` or `tool_result`",
                 self.kind
@@ -182,6 +189,9 @@ impl fmt::Display for Bound {
         }
     }
 }
+
+/// The kinds of events that belong to a tool.
+pub(crate) const OF_TOOLS: [&str; 3] = ["tool_call", "tool_result", "yield"];
 
 fn concerns(body: &EventBody, name: &str) -> bool {
     match body {

@@ -77,5 +77,7 @@ pub use rouge::{Rouge, adk_text, porter_stem, rouge_tokens, rouge1};
 pub use score::score;
 pub use state::StateMetric;
 pub use statistics::{Z_95, pass_at_k, pass_hat_k, repeat_statistics, wilson};
-pub use trajectory::{AdkArgs, AdkCall, AdkMatch, ExpectedCall, TrajectoryMetric, adk_trajectory_score};
+pub use trajectory::{
+    AdkArgs, AdkCall, AdkMatch, ExpectedCall, MatchKind, TrajectoryMetric, adk_trajectory_score,
+};
 pub use view::{Scope, StepView, TurnView, View};

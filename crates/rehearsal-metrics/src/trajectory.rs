@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 pub use adk::{AdkArgs, AdkCall, AdkMatch, adk_trajectory_score};
 pub use expected::ExpectedCall;
 
+use crate::evaluator::CallStatus;
 use crate::metric::nothing_to_read;
 use crate::{Assessment, Metric};
 use diff::Diff;
@@ -55,7 +56,7 @@ pub struct TrajectoryMetric {
     kind: MatchKind,
     threshold: f64,
     nested: Nested,
-    outcomes: Outcomes,
+    status: CallStatus,
 }
 
 impl TrajectoryMetric {
@@ -67,7 +68,7 @@ impl TrajectoryMetric {
             kind: MatchKind::Exact,
             threshold: 1.0,
             nested: Nested::LeftOut,
-            outcomes: Outcomes::All,
+            status: CallStatus::Any,
         }
     }
 
@@ -104,12 +105,18 @@ impl TrajectoryMetric {
     }
 
     /// Leaves calls out that failed or were not answered.
-    pub fn only_successful(mut self) -> Self {
-        self.outcomes = Outcomes::Successful;
+    pub fn only_successful(self) -> Self {
+        self.status(CallStatus::Succeeded)
+    }
+
+    /// Takes calls of this outcome only.
+    pub(crate) fn status(mut self, status: CallStatus) -> Self {
+        self.status = status;
         self
     }
 
-    fn kind(mut self, kind: MatchKind) -> Self {
+    /// Compares in this way.
+    pub fn kind(mut self, kind: MatchKind) -> Self {
         self.kind = kind;
         self
     }
@@ -131,11 +138,18 @@ impl TrajectoryMetric {
         if let Some(problem) = self.problem() {
             return MetricResult::error(problem);
         }
-        if let Some(result) = nothing_to_read(ledger) {
-            return result;
-        }
+        nothing_to_read(ledger).unwrap_or_else(|| self.compare(ledger.calls()))
+    }
+
+    /// Compares with these calls, which are a part of a ledger's.
+    pub(crate) fn assess_calls<'a>(&self, calls: impl IntoIterator<Item = CallView<'a>>) -> MetricResult {
+        self.problem().map_or_else(|| self.compare(calls), MetricResult::error)
+    }
+
+    /// Compares with these calls, of a metric that has no problem.
+    fn compare<'a>(&self, calls: impl IntoIterator<Item = CallView<'a>>) -> MetricResult {
         let made: Vec<MadeCall> =
-            ledger.calls().filter(|call| self.takes(call)).map(MadeCall::from).collect();
+            calls.into_iter().filter(|call| self.takes(call)).map(MadeCall::from).collect();
         let diff = Diff::new(&self.expected, &made, self.kind);
         let score = self.kind.score(diff.matches(), self.expected.len(), made.len());
         let tools: Vec<&str> = made.iter().map(|call| call.tool).collect();
@@ -146,8 +160,7 @@ impl TrajectoryMetric {
 
     fn takes(&self, call: &CallView<'_>) -> bool {
         let is_nested = call.event.invocation.as_ref().is_some_and(|path| !path.enclosure().is_empty());
-        let is_successful = call.result().is_some_and(|result| !result.outcome.is_error());
-        (self.nested == Nested::TakenIn || !is_nested) && (self.outcomes == Outcomes::All || is_successful)
+        (self.nested == Nested::TakenIn || !is_nested) && self.status.holds(call)
     }
 }
 
@@ -161,11 +174,16 @@ impl Metric for TrajectoryMetric {
     }
 }
 
+/// How calls are compared with those expected; see [`TrajectoryMetric`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MatchKind {
+pub enum MatchKind {
+    /// The same calls in the same order and no others.
     Exact,
+    /// The expected calls in that order; others may come between.
     InOrder,
+    /// The expected calls in any order; others may come too.
     AnyOrder,
+    /// No calls but the expected ones; not all need be made.
     Subset,
 }
 
@@ -185,12 +203,6 @@ impl MatchKind {
 enum Nested {
     LeftOut,
     TakenIn,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcomes {
-    All,
-    Successful,
 }
 
 /// A call as the ledger has it.

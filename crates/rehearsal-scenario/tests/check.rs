@@ -362,6 +362,14 @@ fn what_decides_nothing_is_an_error_and_in_the_other_dialect_a_warning() {
         (with_evaluation("type: tool_called, tool: a, max_count: 0"), "never-true"),
         (with_evaluation("type: tool_called, tool: a, min_count: 2, max_count: 1"), "never-true"),
         (with_evaluation("type: tool_called, tool: a, count: 0, before: b"), "never-true"),
+        (with_evaluation("type: event_count, event: tool_call"), "always-true"),
+        (with_evaluation("type: event_count, event: tool_call, min_count: 0"), "always-true"),
+        (with_evaluation("type: event_count, event: tool_call, min_count: 2, max_count: 1"), "never-true"),
+        (with_evaluation("type: event_count, event: tool_call, count: 1, max_count: 2"), "no-effect"),
+        (with_evaluation("type: event_count, event: user_message, tool: a, count: 1"), "no-effect"),
+        (with_evaluation("type: trajectory, mode: in_order, calls: []"), "always-true"),
+        (with_evaluation("type: trajectory, calls: [{tool: a}], threshold: 0"), "always-true"),
+        (with_evaluation("type: trajectory, calls: [{tool: a, args: {}, exact_args: {}}]"), "no-effect"),
         (with_evaluation("type: step_count, target_steps: 3"), "always-true"),
         (with_evaluation("type: step_count, min_steps: 3, max_steps: 2"), "never-true"),
         (with_evaluation("type: token_count"), "always-true"),
@@ -419,6 +427,18 @@ fn what_an_evaluation_is_made_of_is_looked_at_before_anything_runs() {
             "type: tool_not_called, tool: a, args: {n: [{$gtt: 1}]}",
             "unknown operator `$gtt` at `n`; did you mean `$gt`?",
         ),
+        (
+            "type: trajectory, calls: [{tool: a}, {tool: b, args: {n: {$gt: 1, x: 2}}}]",
+            "`n` mixes the operator `$gt` with the plain key `x`",
+        ),
+        ("type: trajectory, calls: [{args: {}}]", "an item of `calls` needs `tool`"),
+        ("type: trajectory, calls: [{tool: a, arg: {}}]", "an item of `calls` has no key `arg`"),
+        ("type: trajectory, calls: {tool: a}", "`calls` must be a list"),
+        ("type: trajectory, mode: any, calls: [{tool: a}]", "`mode` of an evaluation cannot be `any`"),
+        (
+            "type: event_count, event: session_ended, count: 1",
+            "`event` of an evaluation cannot be `session_ended`",
+        ),
         ("type: tool_called, tool: a, status: passed", "`status` of an evaluation cannot be `passed`"),
         ("type: tool_called, tool: a, count: 1.5", "`count` of an evaluation must be a whole number"),
         ("type: state, matches: {a: {$regex: '('}}", "`$regex` at `a` is not a valid pattern"),
@@ -441,6 +461,12 @@ fn what_an_evaluation_is_made_of_is_looked_at_before_anything_runs() {
         let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
         assert!(messages.len() == 1 && messages[0].starts_with(message), "{yaml}: {messages:?}");
     }
+    let text = with_evaluation(
+        "type: trajectory, calls: [{tool: a, args: {}}, {tool: b, exact_args: {n: {$gtt: 1}}}]",
+    );
+    let problem = &check(&text, Dialect::Rehearsal).problems[0];
+    assert_eq!(problem.code, "invalid-query");
+    assert!(text[problem.span.start..].starts_with("{n: {$gtt: 1}}"), "{problem:?}");
     let text = with_evaluation("type: regex_match, pattern: 'a(b'");
     let problem = &check(&text, Dialect::Rehearsal).problems[0];
     assert_eq!((problem.code, &text[problem.span.clone()]), ("invalid-pattern", "'a(b'"));

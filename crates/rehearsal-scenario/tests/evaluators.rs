@@ -420,6 +420,152 @@ const SHOP: &str = r#"user: hi / call lookup {"order": "A-1"} / result lookup 1
     call send_email {"to": "ann"} / agent: done"#;
 
 #[test]
+fn trajectory() {
+    let calls = |yaml: &str| of_step(&format!("type: trajectory, calls: {yaml}"));
+    let shop = [input(SHOP), unended()];
+    results(
+        &calls(
+            "[{tool: lookup, exact_args: {order: A-1}}, {tool: refund, args: {amount: {$lte: 50}}}], mode: in_order",
+        ),
+        &shop,
+        &expect![[r#"
+            passed, score 1.000, value ["lookup","refund","refund","send_email"]
+            the calls of step 1 are those expected, in order: lookup, refund
+            = lookup {"order":"A-1"} [4]
+            = refund {"order":"A-1","amount":12.0,"reason":{"code":3,"text":"broken"}} [6]
+            other calls, which are allowed: 2 [8, 10]
+
+            unscored
+            step 1 did not come to its end"#]],
+    );
+    results(
+        &calls("[{tool: lookup, exact_args: {}}, {tool: refund, exact_args: {order: A-1}}, {tool: cancel}]"),
+        &shop,
+        &expect![[r#"
+            failed, score 0.000, value ["lookup","refund","refund","send_email"]
+            the calls of step 1 are not those expected, exactly: lookup, refund, cancel; score 0.000, at least 1 asked for
+            ~ lookup: $.order is not expected [4]
+            ~ refund: $.amount is not expected; $.reason is not expected [6]
+            - missing cancel with any arguments
+            + unexpected refund {"order":"B-2","amount":99} [8]
+            + unexpected send_email {"to":"ann"} [10]
+
+            unscored
+            step 1 did not come to its end"#]],
+    );
+    results(
+        &calls("[{tool: send_email}, {tool: lookup}], mode: any_order"),
+        &shop[..1],
+        &expect![[r#"
+        passed, score 1.000, value ["lookup","refund","refund","send_email"]
+        the calls of step 1 are those expected, in any order: send_email, lookup
+        = send_email {"to":"ann"} [10]
+        = lookup {"order":"A-1"} [4]
+        other calls, which are allowed: 2 [6, 8]"#]],
+    );
+    results(
+        &calls("[{tool: lookup}, {tool: lookup}], mode: subset"),
+        &shop[..1],
+        &expect![[r#"
+        failed, score 0.250, value ["lookup","refund","refund","send_email"]
+        the calls of step 1 are not those expected, at most: lookup, lookup; score 0.250, at least 1 asked for
+        = lookup {"order":"A-1"} [4]
+        + unexpected refund {"order":"A-1","amount":12.0,"reason":{"code":3,"text":"broken"}} [6]
+        + unexpected refund {"order":"B-2","amount":99} [8]
+        + unexpected send_email {"to":"ann"} [10]
+        expected calls not made, which is allowed: 1"#]],
+    );
+    results(
+        &calls("[{tool: lookup}, {tool: cancel}], mode: any_order, threshold: 0.5"),
+        &shop[..1],
+        &expect![[r#"
+            passed, score 0.500, value ["lookup","refund","refund","send_email"]
+            enough calls of step 1 are those expected, in any order: lookup, cancel; score 0.500, at least 0.5 asked for
+            = lookup {"order":"A-1"} [4]
+            - missing cancel with any arguments
+            other calls, which are allowed: 3 [6, 8, 10]"#]],
+    );
+    let nested = input(
+        "user: hi / call plan {} / @ call search {} / @ result search 1 / result plan 1 / call book {} / fail book no / agent: a",
+    );
+    results(
+        &calls("[{tool: plan}, {tool: search}], nested: true, status: succeeded"),
+        &[nested],
+        &expect![[r#"
+            passed, score 1.000, value ["plan","search"]
+            the calls of step 1 are those expected, exactly: plan, search
+            = plan {} [4]
+            = search {} [5]"#]],
+    );
+    results(
+        &calls("[]"),
+        &[input("user: hi / agent: a"), input(SHOP)],
+        &expect![[r#"
+        passed, score 1.000, value []
+        the calls of step 1 are those expected, exactly: no calls
+        no calls were made
+
+        failed, score 0.000, value ["lookup","refund","refund","send_email"]
+        the calls of step 1 are not those expected, exactly: no calls; score 0.000, at least 1 asked for
+        + unexpected lookup {"order":"A-1"} [4]
+        + unexpected refund {"order":"A-1","amount":12.0,"reason":{"code":3,"text":"broken"}} [6]
+        + unexpected refund {"order":"B-2","amount":99} [8]
+        + unexpected send_email {"to":"ann"} [10]"#]],
+    );
+    results(
+        &of_turn("type: trajectory, calls: [{tool: book}]", 2),
+        &[talk(
+            "user: a / call look {} / result look 1 / agent: b / user: c / call book {} / result book 1 / agent: d",
+        )],
+        &expect![[r#"
+            passed, score 1.000, value ["book"]
+            the calls of turn 2 of step 1 are those expected, exactly: book
+            = book {} [8]"#]],
+    );
+}
+
+#[test]
+fn event_count() {
+    let count = |yaml: &str| of_step(&format!("type: event_count, event: {yaml}"));
+    let shop = [input(SHOP), unended()];
+    results(
+        &count("tool_call, tool: lookup, min_count: 1, max_count: 3"),
+        &shop,
+        &expect![[r#"
+        passed, value 1
+        counted 1 `tool_call` events of `lookup` [4]
+
+        unscored
+        step 1 did not come to its end"#]],
+    );
+    results(
+        &count("tool_result, count: 2"),
+        &shop[..1],
+        &expect![[r#"
+        failed, value 3
+        counted 3 `tool_result` events [5, 7, 9]
+        expected exactly 2"#]],
+    );
+    results(
+        &count("error, max_count: 0"),
+        &shop[..1],
+        &expect![[r#"
+        passed, value 0
+        counted 0 `error` events"#]],
+    );
+    results(
+        &of_turn("type: event_count, event: tool_call, min_count: 2", 1),
+        &[talk(
+            "user: a / call look {} / result look 1 / agent: b / user: c / call look {} / result look 1 / agent: d",
+        )],
+        &expect![[r#"
+            failed, value 1
+            counted 1 `tool_call` events [4]
+            expected at least 2"#]],
+    );
+}
+
+#[test]
 fn tool_order() {
     let rule = |yaml: &str| of_step(&format!("type: tool_order, {yaml}"));
     let late =

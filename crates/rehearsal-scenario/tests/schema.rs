@@ -153,6 +153,13 @@ const EVALUATIONS: &str = r"
 - {type: tool_called, tool: refund, args: {order: A-1}, min_count: 1, max_count: 2, before: note, after: lookup, status: any}
 - {type: tool_called, tool: refund, count: 1}
 - {type: tool_not_called, tool: note, args: {text: x}}
+- {type: trajectory, calls: [{tool: refund, args: {order: A-1}}, {tool: note, exact_args: {}, description: d}], mode: subset, threshold: 0.5, status: succeeded, nested: true}
+- {type: trajectory, calls: []}
+- {type: event_count, event: tool_call, tool: refund, min_count: 1, max_count: 3}
+- {type: event_count, event: model_response, count: 2}
+- {type: tool_order, never: [refund], before: lookup}
+- {type: tool_order, never: [refund], after_user_says: stop}
+- {type: tool_order, each: [refund], of: lookup, within_turns: 2}
 - {type: step_count, min_steps: 1, max_steps: 5, target_steps: 2, action_prefix: re}
 - {type: token_count, max_input_tokens: 10, max_output_tokens: 10, max_total_tokens: 20}
 - {type: cost, max_cost_usd: 0.05}

@@ -34,7 +34,7 @@ impl CallStatus {
         }
     }
 
-    pub(super) fn holds(self, call: &CallView<'_>) -> bool {
+    pub(crate) fn holds(self, call: &CallView<'_>) -> bool {
         let failed = call.result().map(|result| result.outcome.is_error());
         match self {
             Self::Succeeded => failed == Some(false),

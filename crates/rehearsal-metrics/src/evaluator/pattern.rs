@@ -56,11 +56,19 @@ impl fmt::Display for ValueQuery {
     }
 }
 
-/// What arguments should be: at least these, at any depth.
+/// What arguments should be: at least these, or exactly these, at any depth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgumentPattern {
     source: Map<String, Value>,
     root: Pattern,
+    others: Others,
+}
+
+/// What to make of keys that a pattern does not name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    Allowed,
+    Differ,
 }
 
 /// What a value should be.
@@ -77,12 +85,21 @@ enum Pattern {
 }
 
 impl ArgumentPattern {
-    /// Reads what arguments should be.
+    /// Reads what arguments should be at least.
     ///
     /// # Errors
     /// A map with operators in it is not a query.
     pub fn parse(source: &Map<String, Value>) -> Result<Self, QueryError> {
-        Ok(Self { root: Pattern::parse(&Value::Object(source.clone()), "args")?, source: source.clone() })
+        let root = Pattern::parse(&Value::Object(source.clone()), "args")?;
+        Ok(Self { root, source: source.clone(), others: Others::Allowed })
+    }
+
+    /// Reads what arguments should be, with no others beside them.
+    ///
+    /// # Errors
+    /// A map with operators in it is not a query.
+    pub fn exact(source: &Map<String, Value>) -> Result<Self, QueryError> {
+        Ok(Self { others: Others::Differ, ..Self::parse(source)? })
     }
 
     /// What they should be, as it was written.
@@ -93,14 +110,15 @@ impl ArgumentPattern {
     /// How arguments differ from what they should be; empty where they do not.
     pub fn differences(&self, args: &Map<String, Value>) -> Vec<String> {
         let mut found = Vec::new();
-        self.root.compare(Some(&Value::Object(args.clone())), "$", &mut found);
+        self.root.compare(Some(&Value::Object(args.clone())), "$", self.others, &mut found);
         found
     }
 }
 
 impl fmt::Display for ArgumentPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&super::object_text(&self.source))
+        let exactly = if self.others == Others::Differ { "exactly " } else { "" };
+        write!(f, "{exactly}{}", super::object_text(&self.source))
     }
 }
 
@@ -121,17 +139,20 @@ impl Pattern {
         })
     }
 
-    fn compare(&self, made: Option<&Value>, path: &str, found: &mut Vec<String>) {
+    fn compare(&self, made: Option<&Value>, path: &str, others: Others, found: &mut Vec<String>) {
         match (self, made) {
             (Self::Query(query), made) => found.extend(query.unmet(made, path)),
             (Self::Map(expected), Some(Value::Object(made))) => {
                 for (key, expected) in expected {
-                    expected.compare(made.get(key), &format!("{path}.{key}"), found);
+                    expected.compare(made.get(key), &format!("{path}.{key}"), others, found);
                 }
+                let is_other = |key: &&String| expected.iter().all(|(expected, _)| expected != *key);
+                let unnamed = made.keys().filter(|_| others == Others::Differ).filter(is_other);
+                found.extend(unnamed.map(|key| format!("{path}.{key} is not expected")));
             }
             (Self::List(expected), Some(Value::Array(made))) if expected.len() == made.len() => {
                 for (index, (expected, made)) in expected.iter().zip(made).enumerate() {
-                    expected.compare(Some(made), &format!("{path}[{index}]"), found);
+                    expected.compare(Some(made), &format!("{path}[{index}]"), others, found);
                 }
             }
             (Self::Value(expected), Some(made)) if is_same(expected, made) => {}

@@ -7,6 +7,7 @@ use rehearsal_core::{Query, json as exact};
 use serde_json::{Map, Value};
 
 use crate::equality::is_same;
+use crate::evaluator::ArgumentPattern;
 use crate::excerpt::{EVIDENCE, excerpt};
 use crate::query_evidence::unmet;
 
@@ -63,6 +64,11 @@ impl ExpectedCall {
         self.with(ExpectedArgs::Matching(query))
     }
 
+    /// With arguments as a scenario file writes them: values, and queries in place of values.
+    pub fn args_like(self, pattern: ArgumentPattern) -> Self {
+        self.with(ExpectedArgs::Like(pattern))
+    }
+
     /// With any arguments, as it is from the start.
     pub fn any_args(self) -> Self {
         self.with(ExpectedArgs::Any)
@@ -104,6 +110,7 @@ impl ExpectedCall {
         match &self.args {
             ExpectedArgs::Any => {}
             ExpectedArgs::Where { holds, description } => unless(holds(args), description),
+            ExpectedArgs::Like(pattern) => found.extend(pattern.differences(args)),
             ExpectedArgs::Matching(query) => found.extend(unmet(query, &Value::Object(args.clone()))),
             ExpectedArgs::Whole(Value::Object(expected)) => {
                 compare(expected, args, Extra::Reported, "$", &mut found);
@@ -125,6 +132,7 @@ impl fmt::Display for ExpectedCall {
             ExpectedArgs::Whole(args) => f.write_str(&excerpt(&exact::text(args), EVIDENCE)),
             ExpectedArgs::Part(args) => write!(f, "with at least {}", excerpt(&exact::text(args), EVIDENCE)),
             ExpectedArgs::Where { description, .. } => write!(f, "with arguments: {description}"),
+            ExpectedArgs::Like(pattern) => write!(f, "with {}", excerpt(&pattern.to_string(), EVIDENCE)),
             ExpectedArgs::Matching(query) => {
                 write!(f, "with arguments that match {}", excerpt(&exact::text(query.source()), EVIDENCE))
             }
@@ -147,6 +155,7 @@ enum ExpectedArgs {
     Part(Value),
     Where { holds: Closure, description: String },
     Matching(Query),
+    Like(ArgumentPattern),
 }
 
 /// What to make of keys that are not expected.

@@ -1,6 +1,6 @@
 //! The values of a map in a file, read by a table of keys, with every problem at its place.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use rehearsal_core::keys::{At, Complaint, Form, Key, Need, Source, whole};
 use serde_json::{Map, Value};
@@ -85,7 +85,23 @@ impl<'s, 'r, 'n> FileSource<'s, 'r, 'n> {
 
     fn keys(&mut self, key: &Key, keys: &'static [Key]) -> Option<Map<String, Value>> {
         let node = self.node(key)?;
-        let mut fields = self.reader.fields(node, format!("`{}`", key.name))?;
+        self.map(node, &format!("`{}`", key.name), keys)
+    }
+
+    fn items(&mut self, key: &Key, keys: &'static [Key]) -> Option<Vec<Value>> {
+        let node = self.node(key)?;
+        let what = format!("an item of `{}`", key.name);
+        let NodeValue::List(items) = &node.value else {
+            self.reader.list(node, &format!("`{}`", key.name));
+            return None;
+        };
+        // An item that cannot be read stays in its place, so that what is said of others names theirs.
+        let read = |item| Value::Object(self.map(item, &what, keys).unwrap_or_default());
+        Some(items.iter().map(read).collect())
+    }
+
+    fn map(&mut self, node: &Node, what: &str, keys: &'static [Key]) -> Option<Map<String, Value>> {
+        let mut fields = self.reader.fields(node, what)?;
         let mut found = Map::new();
         for key in keys {
             let value = FileSource::new(self.reader, &mut fields).value(key);
@@ -115,6 +131,15 @@ impl<'s, 'r, 'n> FileSource<'s, 'r, 'n> {
             self.reader.report_without_effect(problem.help("name at least one"));
         }
     }
+}
+
+/// Where the value of a key stands in an item of a list; the item where the key is not there.
+fn item_span(list: &Node, number: usize, name: &str) -> Option<Range<usize>> {
+    let NodeValue::List(items) = &list.value else { return None };
+    let item = items.get(number)?;
+    let NodeValue::Map(entries) = &item.value else { return Some(item.span.clone()) };
+    let entry = entries.iter().find(|entry| entry.key == name);
+    Some(entry.map_or(&item.span, |entry| &entry.value.span).clone())
 }
 
 impl Source for FileSource<'_, '_, '_> {
@@ -155,6 +180,7 @@ impl Source for FileSource<'_, '_, '_> {
             }
             Form::Any => self.fields.get_or_null(key.name).map(Node::to_json),
             Form::Keys(keys) => self.keys(key, keys).map(Value::Object),
+            Form::Items(keys) => self.items(key, keys).map(Value::Array),
         }
     }
 
@@ -167,6 +193,9 @@ impl Source for FileSource<'_, '_, '_> {
             At::Whole => None,
             At::Name(name) => self.fields.key_span(name),
             At::Value(name) => self.fields.get(name).map(|node| node.span.clone()),
+            At::Item(list, number, name) => {
+                self.fields.get(list).and_then(|node| item_span(node, number, name))
+            }
         };
         let span = span.unwrap_or_else(|| self.fields.span());
         let mut problem = Problem::error(complaint.code, span, complaint.message);
