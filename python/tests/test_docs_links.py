@@ -95,8 +95,35 @@ def test_no_page_names_a_paper_that_is_not_here(file: Path) -> None:
     assert re.findall(r"(?i)\bdocument 0\d+|\bDESIGN of\b|\bfirst design\b", file.read_text(encoding="utf-8")) == []
 
 
-def test_the_index_names_every_page_of_the_documentation() -> None:
-    index = TOP / "docs" / "README.md"
-    named = {(index.parent / target.partition("#")[0]).resolve() for target in LINK.findall(index.read_text())}
-    there = {each.resolve() for each in PAGES if each.is_relative_to(TOP / "docs")} - {index.resolve()}
-    assert there - named == set()
+INDEX = TOP / "docs" / "README.md"
+SUMMARY = TOP / "docs" / "SUMMARY.md"
+
+
+def named(file: Path) -> set[Path]:
+    """Gives the pages and files that a page links to."""
+    text = CODE.sub("", prose(file))
+    targets = LINK.findall(text) + [target for _, target in DEFINITION.findall(text)]
+    paths = [unquote(target).partition("#")[0] for target in targets if not OUTSIDE.match(target)]
+    return {(file.parent / path).resolve() for path in paths if path}
+
+
+@pytest.mark.parametrize("list_of_pages", [INDEX, SUMMARY], ids=["the index", "the book"])
+def test_every_page_of_the_documentation_is_named(list_of_pages: Path) -> None:
+    there = {each.resolve() for each in PAGES if each.is_relative_to(TOP / "docs")}
+    assert there - named(list_of_pages) - {INDEX.resolve(), SUMMARY.resolve()} == set()
+
+
+@pytest.mark.parametrize("page", sorted(named(SUMMARY)), ids=lambda page: page.relative_to(TOP.resolve()).as_posix())
+def test_no_page_of_the_book_leads_to_one_that_is_not_in_it(page: Path) -> None:
+    others = {each for each in named(page) if each.suffix == ".md"}
+    assert others - named(SUMMARY) == set()
+
+
+def test_the_book_has_its_parts_in_order() -> None:
+    assert re.findall(r"^# (.+)$", SUMMARY.read_text(), re.MULTILINE) == [
+        "Summary",
+        "Do",
+        "Why",
+        "Look up",
+        "Take part",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,17 +10,35 @@ from pathlib import Path
 
 import pytest
 
+from tests.schema_page import Schema, SchemaPage
 from tests.stage import ADK_2
 
 TOP = Path(__file__).parent.parent.parent
 REFERENCE = TOP / "docs" / "reference"
-HEAD = """\
+COMMAND_LINE = """\
 # The command line
 
 What `rehearse --help` and `rehearse COMMAND --help` print. `rehearse man` has the same as manual pages, and
 `rehearse completions` lets your shell complete all of it.
 
 """
+SCENARIO_KEYS = """\
+# The keys of a scenario file
+
+Every key that a scenario file may have, from the JSON Schema that `rehearse schema` prints. [The scenario
+file](scenario-file.md) says what they mean together, with examples, and [the evaluators](evaluators.md) have a page of
+their own. Keys in **bold** must be there. A dot leads into a map, and `[]` into each item of a list.
+
+"""
+RESULTS = """\
+# Results
+
+What `rehearse run --json FILE` and `rehearse score --json FILE` write and what is kept with a run, from the JSON Schema
+that `rehearse schema result` prints. Keys in **bold** are always there; the others only where there is something to
+say. Programs that read results take a key that they do not know for something new, not for an error.
+
+"""
+current = pytest.mark.skipif(not ADK_2, reason="about the binary, which is the same for every ADK")
 
 
 def said(*args: str) -> str:
@@ -39,15 +58,38 @@ def command_line() -> str:
     commands = [line.split()[0] for line in listed.splitlines()]
     blocks = [f"```text\n{own}\n```\n"]
     blocks += [f"## rehearse {name}\n\n```text\n{said(name, '--help')}\n```\n" for name in commands]
-    return HEAD + "\n".join(blocks)
+    return COMMAND_LINE + "\n".join(blocks)
 
 
-@pytest.mark.skipif(not ADK_2, reason="about the binary, which is the same for every ADK")
-def test_the_command_line() -> None:
-    page = REFERENCE / "command-line.md"
+def schema(of: str) -> Schema:
+    return json.loads(said("schema", of))
+
+
+def evaluator(name: str, of: Schema) -> str | None:
+    """Gives the place of what has a page of its own."""
+    return f"evaluators.md#{name}" if "const" in of.get("properties", {}).get("type", {}) else None
+
+
+def check(name: str, text: str) -> None:
+    page = REFERENCE / name
     if os.environ.get("UPDATE_EXPECT"):
-        page.write_text(command_line(), encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == command_line(), "run again with UPDATE_EXPECT=1, and read the diff"
+        page.write_text(text, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == text, "run again with UPDATE_EXPECT=1, and read the diff"
+
+
+@current
+def test_the_command_line() -> None:
+    check("command-line.md", command_line())
+
+
+@current
+def test_the_keys_of_a_scenario_file() -> None:
+    check("scenario-keys.md", SCENARIO_KEYS + SchemaPage(schema("file"), evaluator).render("The file"))
+
+
+@current
+def test_the_results() -> None:
+    check("results.md", RESULTS + SchemaPage(schema("result")).render("A run"))
 
 
 OURS = re.compile(r"\"((?:REHEARSAL|OPENAI|ANTHROPIC|GEMINI|GOOGLE)_[A-Z_]+)\"")

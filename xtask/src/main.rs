@@ -1,10 +1,11 @@
-//! The project's own chores: set-up, test, doors, bench.
+//! The project's own chores: set-up, test, doors, bench, book.
 //!
 //! Each command is one file, named for it. Exit codes are those of the product: 0 passed, 1 not passed, 2 bad
 //! input or set-up.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore speaks to the person who runs it")]
 
 mod bench;
+mod book;
 mod child;
 mod doors;
 mod failure;
@@ -50,6 +51,11 @@ enum Command {
     /// The tables of who may use whom are in `xtask/src/doors.rs`. Dev-dependencies are free, except on a program.
     Doors,
     Bench(bench::BenchArgs),
+    /// Build the documentation as a book, and follow its links.
+    ///
+    /// The pages are those of `docs/SUMMARY.md`, in its order; the book is in `book/html` below cargo's target
+    /// directory. Installs mdBook, at the version of `python/requirements/book.txt`.
+    Book,
 }
 
 fn main() -> ExitCode {
@@ -59,6 +65,7 @@ fn main() -> ExitCode {
         Command::Test(args) => Ok(test::run(&workspace, &args)),
         Command::Doors => doors::run(&workspace),
         Command::Bench(args) => bench::run(&workspace, &args),
+        Command::Book => book::run(&workspace),
     });
     outcome.unwrap_or_else(|failure| {
         eprintln!("{failure}");

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 pub(crate) use postgres::{Programs, is_root};
-pub(crate) use python::{ADK, ADK_OLDEST, Environment, ORACLE, PUBLISHED, wheelhouse};
+pub(crate) use python::{ADK, ADK_OLDEST, BOOK, Environment, ORACLE, PUBLISHED, wheelhouse};
 pub(crate) use web::chromium;
 
 use crate::child;
@@ -49,6 +49,12 @@ pub(crate) fn install_web(workspace: &Workspace) -> Result<(), Failure> {
 pub(crate) fn install_published(workspace: &Workspace) -> Result<(), Failure> {
     let _lock = lock(&workspace.target.join("oracle"))?;
     python::install_published(workspace)
+}
+
+/// Installs only what the book is built with.
+pub(crate) fn install_book(workspace: &Workspace) -> Result<(), Failure> {
+    let _lock = lock(&workspace.target.join("oracle"))?;
+    python::install_book(workspace)
 }
 
 fn lock(folder: &Path) -> Result<File, Failure> {
@@ -90,12 +96,12 @@ pub(crate) fn expect_success(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let made = path.parent().map_or(Ok(()), fs::create_dir_all);
     made.and_then(|()| fs::write(path, text))
         .map_err(|error| Failure::new(format!("cannot write `{}`: {error}", path.display())))

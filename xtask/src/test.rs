@@ -18,7 +18,7 @@ use self::stage::{Setup, Stage};
 use self::summary::Summary;
 use crate::failure::Failure;
 use crate::workspace::Workspace;
-use crate::{child, doors};
+use crate::{book, child, doors};
 
 /// Set up what the tests need, then run every check.
 ///
@@ -50,6 +50,8 @@ enum Step {
     Doors,
     /// The documentation builds without a warning
     Doc,
+    /// The book builds, and its links lead somewhere
+    Book,
     /// Unit and integration tests
     Test,
     /// The examples in the documentation
@@ -144,6 +146,7 @@ impl Step {
                 cargo.env("RUSTDOCFLAGS", format!("{flags} -D warnings").trim_start());
                 check(cargo.args(["doc", "--workspace", "--no-deps", "--locked"]))
             }
+            Self::Book => Ok(Counts::of_check(book::build(stage.workspace)?)),
             Self::Test => {
                 let targets = ["--lib", "--bins", "--tests", "--examples"];
                 cargo_test(cargo.args(["test", "--workspace"]).args(targets), stage)

@@ -57,6 +57,17 @@ pub(crate) const PUBLISHED: Environment = Environment {
     imports: "import adk_agent_sim.plugin, adk_sim_server.services.simulator_service",
 };
 
+/// mdBook, which is a program that somebody put into a wheel: nothing is compiled for it.
+pub(crate) const BOOK: Environment = Environment {
+    name: "mdbook",
+    folder: "python/book",
+    requirements: "python/requirements/book.txt",
+    cost: "a few seconds, 20 MB",
+    shares: None,
+    pip: LOCKED,
+    imports: "pass",
+};
+
 /// For requirement files that name everything: nothing is left to resolve, and only what is imported gets compiled.
 const LOCKED: &[&str] = &["--no-deps", "--no-compile"];
 
@@ -141,12 +152,17 @@ pub(super) fn install(workspace: &Workspace) -> Result<(), Failure> {
         let others = others.join().unwrap_or_else(|_| Err(Failure::new("a thread of this chore panicked")));
         newest.and(others)
     })?;
+    install_book(workspace)?;
     fill_wheelhouse(workspace)
 }
 
 pub(super) fn install_published(workspace: &Workspace) -> Result<(), Failure> {
     ADK.install(workspace)?;
     PUBLISHED.install(workspace)
+}
+
+pub(super) fn install_book(workspace: &Workspace) -> Result<(), Failure> {
+    BOOK.install(workspace)
 }
 
 /// The packages that our wheel asks for, as files: what installs it needs no index.
