@@ -24,13 +24,15 @@ Fields in **bold** are always there. A reader takes a field that it does not kno
 ";
 
 /// Types of other crates and of no fields, and how their values are written.
-const FORMS: [(&str, &str); 13] = [
+const FORMS: [(&str, &str); 15] = [
     ("str", "text"),
     ("String", "text"),
     ("bool", "`true` or `false`"),
     ("u32", "whole number"),
     ("u64", "whole number"),
+    ("i32", "whole number"),
     ("i64", "whole number"),
+    ("Number", "number"),
     ("usize", "whole number"),
     ("f64", "number"),
     ("Value", "any JSON"),
@@ -43,7 +45,8 @@ const FORMS: [(&str, &str); 13] = [
 #[test]
 fn the_page_is_the_one_that_the_types_make() {
     let examples = fs::read_to_string(here("tests/golden/ledger.jsonl")).unwrap();
-    let examples = examples.lines().map(|line| json::from_str(line).unwrap()).collect();
+    let beside = fs::read_to_string(here("tests/golden/beside.jsonl")).unwrap();
+    let examples = examples.lines().chain(beside.lines()).map(|line| json::from_str(line).unwrap()).collect();
     let mut page = Page { items: items(), examples, text: HEAD.to_owned(), spoken_of: Vec::new() };
     page.envelope();
     page.kinds();
@@ -76,8 +79,9 @@ impl Page {
             match &variant.fields {
                 Fields::Named(fields) => self.table(fields.named.iter()),
                 Fields::Unnamed(fields) => {
-                    let of = ident(&fields.unnamed[0].ty);
-                    self.body(&of);
+                    let of = &fields.unnamed[0].ty;
+                    let inner = arguments(of);
+                    self.body(&ident(inner.first().unwrap_or(of)));
                 }
                 Fields::Unit => {}
             }
