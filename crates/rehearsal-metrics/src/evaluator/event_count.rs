@@ -39,7 +39,6 @@ const INSIDE: &[&str] = &[
     "yield",
     "state_change",
     "state_conflict",
-    "final_response",
     "error",
     "turn_decision",
     "user_simulation",
@@ -179,7 +178,7 @@ mod tests {
     #[test]
     fn every_kind_that_happens_inside_of_steps_can_be_counted() {
         let of_steps = ["step_started", "step_ended", "step_commands"];
-        let of_sessions = ["session_started", "session_ended", "time_limit", "folder_kept", "agent_chosen", "cancel_reason"];
+        let of_sessions = ["session_started", "final_response", "session_ended", "time_limit", "folder_kept", "agent_chosen", "cancel_reason"];
         let is_outside = |kind: &&str| of_steps.contains(kind) || of_sessions.contains(kind);
         let inside: Vec<&str> = EventBody::KINDS.into_iter().filter(|kind| !is_outside(kind)).collect();
         assert_eq!(inside, INSIDE);
