@@ -1,7 +1,7 @@
 //! Which programs a run of a file would start.
 
 use super::line_span;
-use crate::{Action, AgentFile, AgentUnderTest, Check, Implementation, Problem, Reached, Scenario};
+use crate::{Action, AgentFile, AgentUnderTest, Implementation, Problem, Reached, Scenario};
 
 const HELP: &str = "read what it runs; if you want that, leave out: --no-commands";
 
@@ -23,7 +23,7 @@ impl Scenario {
             }
         }
         for evaluation in self.evaluations() {
-            if matches!(evaluation.check, Check::CommandExitCodeIs { .. }) {
+            if evaluation.command().is_some() {
                 problems.push(refused(line_span(text, evaluation.line), "this evaluation runs a command"));
             }
         }
