@@ -28,6 +28,7 @@ use crate::{
     Scenario, Scope, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind, TurnView,
 };
 
+pub(crate) mod http_tool;
 pub(crate) mod mocks;
 mod people;
 pub(crate) mod simulator;
