@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "rehearsal-cli",
         &[
+            "rehearsal",
             "rehearsal-server",
             "rehearsal-run",
             "rehearsal-scenario",

@@ -4,15 +4,15 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use rehearsal_models::ParseSpecError;
+use rehearsal::scenario_models::check_model;
 use rehearsal_scenario::{
-    AgentFile, CheckOptions, Commands, Dialect, ModelChoice, Problem, Scenario, Severity, Style, check_agent,
-    check_with,
+    AgentFile, CheckOptions, Commands, Dialect, ModelChoice, ModelUnusable, Problem, Scenario, Severity,
+    Style, check_agent, check_with,
 };
 
 use crate::error::CommandError;
 use crate::filter::Filter;
-use crate::{files, models, output};
+use crate::{files, output};
 
 /// What scenarios are read, and what is given to them beside their files.
 #[derive(Debug, Args)]
@@ -84,18 +84,18 @@ pub(crate) enum BadModel {
     #[error("{source}{}", hint_of(source))]
     Specification {
         #[from]
-        source: ParseSpecError,
+        source: ModelUnusable,
     },
 }
 
 /// What would help, as it stands below what is wrong.
-fn hint_of(error: &ParseSpecError) -> String {
-    error.hint().map(|hint| format!("\n\nhint: {hint}")).unwrap_or_default()
+fn hint_of(error: &ModelUnusable) -> String {
+    error.hint.as_ref().map(|hint| format!("\n\nhint: {hint}")).unwrap_or_default()
 }
 
 pub(crate) fn role_and_model(text: &str) -> Result<(String, String), BadModel> {
     let (role, spec) = text.split_once('=').filter(|(role, _)| !role.is_empty()).ok_or(BadModel::NoRole)?;
-    models::check_specification(spec)?;
+    check_model(spec)?;
     Ok((role.to_owned(), spec.to_owned()))
 }
 
@@ -176,7 +176,7 @@ impl Selection {
         keep_going: bool,
     ) -> Result<Outcome, CommandError> {
         let paths = files::find(&self.paths)?;
-        let options = CheckOptions { dialect: self.dialect(), specification: &models::check };
+        let options = CheckOptions { dialect: self.dialect(), specification: &check_model };
         let agent = match &self.agent {
             None => None,
             Some(path) => Some(self.load_agent(path, &options, completeness)?),
@@ -250,7 +250,7 @@ impl Selection {
 
     /// The agent of a file for `--agent`.
     pub(crate) fn agent_file(&self, path: &Path) -> Result<AgentFile, CommandError> {
-        let options = CheckOptions { dialect: self.dialect(), specification: &models::check };
+        let options = CheckOptions { dialect: self.dialect(), specification: &check_model };
         self.load_agent(path, &options, Completeness::AsWritten)
     }
 

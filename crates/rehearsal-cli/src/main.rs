@@ -16,7 +16,6 @@ mod files;
 mod filter;
 mod load;
 mod memory;
-mod models;
 mod output;
 mod place;
 mod shelf;

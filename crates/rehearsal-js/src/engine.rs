@@ -9,8 +9,9 @@ use rehearsal_core::{Chance, json};
 use rquickjs::context::intrinsic;
 use rquickjs::prelude::{Coerced, Func};
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Error, Function, Module, Object, Runtime, Value};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::program::{Failure, Limits, Program, Wanted};
 use super::{Scope, SyntaxError};
 
 /// The intrinsics an expression has: the language, without clocks and weak references.
@@ -32,43 +33,6 @@ const SYNTAX_PLACE: &str = "source";
 const LONGEST_MESSAGE: usize = 4 * 1024;
 const READING_MEMORY: usize = 32 * 1024 * 1024;
 const READING_STACK: usize = 256 * 1024;
-
-/// What an evaluation may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Limits {
-    pub(super) deadline: Duration,
-    pub(super) memory: usize,
-    pub(super) stack: usize,
-    pub(super) output: usize,
-}
-
-/// What the value of an expression is made into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Wanted {
-    Truth,
-    Value,
-}
-
-/// A source made ready to run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Program {
-    /// A function of the arguments, the input, the context and the template functions; the author's text begins on
-    /// its second line.
-    pub(super) code: String,
-    /// The author's text, where a function that is the value is called.
-    pub(super) function_from: Option<String>,
-    pub(super) wanted: Wanted,
-}
-
-/// Why an evaluation gave no value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Failure {
-    Thrown { message: String, stack: String },
-    TookTooLong,
-    OutOfMemory,
-    NotJson(String),
-    TooLarge(usize),
-}
 
 /// A runtime with one context.
 pub(super) struct Engine {

@@ -30,10 +30,13 @@
 //! interrupted. Every evaluation has a fresh context; it sees the time and the chance of its [`Scope`], and no files,
 //! no network, no environment.
 
+#[cfg_attr(not(feature = "engine"), path = "no_engine.rs")]
 mod engine;
 mod pattern;
 mod pool;
+mod program;
 mod template;
+#[cfg(feature = "engine")]
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -50,7 +53,8 @@ pub use pattern::{Match, Pattern, PatternError};
 pub use pool::{WorkerCommand, Workers};
 pub use worker::worker_main;
 
-use engine::{Failure, Limits, Parser, Program, Wanted};
+use engine::Parser;
+use program::{Failure, Limits, Program, Wanted};
 use tokens::{Kind, Reading, Token, placeholders};
 
 const LONGEST_SOURCE: usize = 64 * 1024;

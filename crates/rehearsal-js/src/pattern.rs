@@ -1,15 +1,23 @@
 //! JavaScript's regular expressions.
 
+#[cfg(feature = "engine")]
 use std::time::Duration;
 
+#[cfg(feature = "engine")]
 use rquickjs::{CatchResultExt, CaughtError};
 
 use super::SyntaxError;
-use super::engine::{self, Engine};
+use super::engine;
+#[cfg(feature = "engine")]
+use super::engine::Engine;
 
+#[cfg(feature = "engine")]
 const DEADLINE: Duration = Duration::from_secs(1);
+#[cfg(feature = "engine")]
 const MEMORY: usize = 64 * 1024 * 1024;
+#[cfg(feature = "engine")]
 const STACK: usize = 256 * 1024;
+#[cfg(feature = "engine")]
 const LONGEST_PATTERN: usize = 64 * 1024;
 
 /// A regular expression in JavaScript's syntax, with lookaround and backreferences.
@@ -41,8 +49,26 @@ pub enum PatternError {
     /// It needed more memory than it may use.
     #[error("the pattern needs more than 64 MiB on this text")]
     OutOfMemory,
+    /// There is no engine that could look for it.
+    #[error("JavaScript is not built in: switch on the feature `javascript`")]
+    NoEngine,
 }
 
+/// Without an engine there is no pattern.
+#[cfg(not(feature = "engine"))]
+impl Pattern {
+    /// The pattern with its flags, such as `i`.
+    pub fn new(_pattern: &str, _flags: &str) -> Result<Self, SyntaxError> {
+        Err(engine::absent())
+    }
+
+    /// The first match in a text.
+    pub fn find(&self, _text: &str) -> Result<Option<Match>, PatternError> {
+        Err(PatternError::NoEngine)
+    }
+}
+
+#[cfg(feature = "engine")]
 impl Pattern {
     /// The pattern with its flags, such as `i`.
     pub fn new(pattern: &str, flags: &str) -> Result<Self, SyntaxError> {
@@ -76,6 +102,7 @@ impl Pattern {
     }
 }
 
+#[cfg(feature = "engine")]
 fn matched(text: &str, start: usize, end: usize) -> Match {
     let mut units = 0;
     let (mut first, mut last) = (text.len(), text.len());
@@ -92,6 +119,7 @@ fn matched(text: &str, start: usize, end: usize) -> Match {
     Match { index: first, text: text[first..last.max(first)].to_owned() }
 }
 
+#[cfg(feature = "engine")]
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::engine::{Failure, Limits};
+use super::program::{Failure, Limits};
 use super::worker::{ENGINE_STACK, READY, Request, Response, received, sent};
 use super::{DEADLINE, Expression, JsError, LARGEST_OUTPUT, MEMORY, Scope};
 

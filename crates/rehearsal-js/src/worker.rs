@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Scope;
-use super::engine::{self, Failure, Limits, Program};
+use super::engine;
+use super::program::{Failure, Limits, Program};
 
 /// The first line of a worker.
 pub(super) const READY: &str = "ready";

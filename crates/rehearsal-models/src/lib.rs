@@ -56,19 +56,30 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "providers")]
 mod http;
+#[cfg(feature = "providers")]
 mod key;
+#[cfg(feature = "providers")]
 mod protocol;
+#[cfg(feature = "providers")]
 mod provider;
+#[cfg(feature = "providers")]
 mod providers;
 mod recording;
 mod request_text;
 mod script;
+mod shorten;
+#[cfg(feature = "providers")]
 mod spec;
+#[cfg(feature = "providers")]
 pub mod wire;
 
+#[cfg(feature = "providers")]
 pub use provider::Provider;
+#[cfg(feature = "providers")]
 pub use providers::{Environment, Network, Options, Providers, Retry, Timeouts, connect};
 pub use recording::Recording;
 pub use script::{IntoAnswer, InvalidPattern, Matcher, Reply, Rule, RuleStart, ScriptedModel};
+#[cfg(feature = "providers")]
 pub use spec::{Api, ModelSpec, ParseSpecError};

@@ -181,7 +181,7 @@ fn both(what: &str, before: &str, now: &str) -> String {
     let from = same.saturating_sub(40);
     let part = |text: &str| {
         let rest: String = text.chars().skip(from).collect();
-        let rest = crate::wire::shorten(&rest, 200);
+        let rest = crate::shorten::shorten(&rest, 200);
         if from > 0 { format!("…{rest}") } else { rest }
     };
     format!("{what}\n  recorded: {}\n  asked:    {}", part(before), part(now))

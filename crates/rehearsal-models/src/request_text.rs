@@ -2,7 +2,7 @@
 
 use rehearsal_core::{Content, ModelRequest, Part, PartData, Role};
 
-use crate::wire::shorten;
+use crate::shorten::shorten;
 
 /// How many of the last messages are shown.
 const SHOWN: usize = 12;

@@ -34,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub(crate) use crate::shorten::shorten;
 use std::sync::Arc;
 
 use rehearsal_agent::ModelError;
@@ -138,12 +139,4 @@ impl WireError {
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T, WireError> {
     rehearsal_core::json::from_str(text)
         .map_err(|error| WireError::malformed(format!("{what}: {error}: {}", shorten(text, 300))))
-}
-
-/// The text, or its beginning where it is long.
-pub(crate) fn shorten(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
-    }
 }

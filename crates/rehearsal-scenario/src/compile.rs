@@ -15,7 +15,7 @@ use rehearsal_metrics::evaluator::LooksAt;
 use rehearsal_sim::person::{People, PersonModel};
 use rehearsal_sim::{Case, CaseMaker, Judgment, Opening, RunOptions};
 use rehearsal_world::environment::{Commands, LocalEnvironment, LocalOptions};
-use rehearsal_world::remote::{CommandAgent, HttpAgent, HttpSettings, Introduction, UsagePaths};
+use rehearsal_world::remote::{CommandAgent, Introduction};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -25,14 +25,15 @@ use crate::play::tools::{self, AgentProcess, Workplace};
 use crate::play::{Stage, simulator};
 use crate::read::nearest;
 use crate::{
-    Action, AgentFile, AgentUnderTest, Conversation, ConversationUser, Dialect, Evaluation, HttpEndpoint,
-    Mock, ModelChoice, NamedModel, Problem, Reached, Scenario, Server, Severity, Strategy, ToolDefinition,
+    Action, AgentFile, AgentUnderTest, Conversation, ConversationUser, Dialect, Evaluation, Mock,
+    ModelChoice, NamedModel, Problem, Reached, Scenario, Server, Severity, Strategy, ToolDefinition,
 };
 
 mod agent;
 mod commands;
 mod error;
 mod fits;
+mod http;
 mod people;
 mod secrets;
 
@@ -584,39 +585,9 @@ impl Compiled {
                     AsWritten { name: specification.as_str().into(), model, masker: self.masker.clone() };
                 Ok(LlmAgent::new(&agent.name, Arc::new(model)).into())
             }
-            Reached::Http(endpoint) => {
-                let settings = self.http_settings(&agent.name, endpoint, port)?;
-                let agent = HttpAgent::new(settings)?;
-                Ok(Arc::new(agent))
-            }
+            Reached::Http(endpoint) => self.http_agent(&agent.name, endpoint, port),
             Reached::Command(_) => Ok(nobody()),
         }
-    }
-
-    fn http_settings(
-        &self,
-        name: &str,
-        endpoint: &HttpEndpoint,
-        port: u16,
-    ) -> Result<HttpSettings, CompileError> {
-        let url = endpoint.url.replace("${port}", &port.to_string());
-        let mut settings = HttpSettings::new(name, &url, &endpoint.response);
-        settings.method.clone_from(&endpoint.method);
-        for (header, value) in &endpoint.headers {
-            let value = tools::filled(value, &*self.backstage.variables)?;
-            settings.headers.insert(header.clone(), value.into());
-        }
-        if let Some(request) = &endpoint.request {
-            settings.request = request.clone();
-        }
-        settings.session.clone_from(&endpoint.session);
-        settings.usage = endpoint.usage.clone().map(|(input, output)| UsagePaths { input, output });
-        if let Some(millis) = endpoint.timeout_ms {
-            settings.timeout = Duration::from_millis(millis);
-        }
-        settings.masker = self.masker.clone();
-        settings.introduction = self.introduction(None);
-        Ok(settings)
     }
 
     fn introduction(&self, folder: Option<&LocalEnvironment>) -> Introduction {

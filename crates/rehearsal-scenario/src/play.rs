@@ -31,6 +31,7 @@ use crate::{
     TerminationKind, TurnView,
 };
 
+pub(crate) mod http_tool;
 pub(crate) mod mocks;
 mod people;
 pub(crate) mod simulator;

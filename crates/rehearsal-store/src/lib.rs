@@ -15,6 +15,7 @@ mod kept;
 mod lease;
 mod ledger;
 mod ops;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod record;
 mod rules;

@@ -10,6 +10,7 @@ use rehearsal_core::{SessionId, TurnId};
 use tokio::sync::broadcast;
 
 use crate::kept::Kept;
+#[cfg(feature = "postgres")]
 use crate::postgres::Postgres;
 use crate::sqlite::{self, Sqlite};
 use crate::{
@@ -182,7 +183,13 @@ pub trait Store: Send + Sync + fmt::Debug {
 /// It cannot be opened, or a newer version of this program made it.
 pub async fn open(place: &str) -> Result<StoreRef, StoreError> {
     if place.starts_with("postgres://") || place.starts_with("postgresql://") {
+        #[cfg(feature = "postgres")]
         return Ok(Arc::new(Kept(Postgres::open(place).await?)));
+        #[cfg(not(feature = "postgres"))]
+        return Err(StoreError::Unavailable {
+            place: "in PostgreSQL".to_owned(),
+            why: "PostgreSQL is not built in: switch on the feature `postgres`".to_owned(),
+        });
     }
     let path = file_of(place).ok_or_else(|| no_place(place))?;
     Ok(Arc::new(Kept(Sqlite::open(Path::new(path), sqlite::Options::default()).await?)))

@@ -10,12 +10,17 @@ use rehearsal_core::{Clock, Decision, Event, EventBody, Player, Timestamp, elaps
 use serde_json::{Map, Value, json};
 
 mod command;
+#[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
 mod template;
 
 pub use command::{CommandAgent, Connection, Guard, Launcher};
+#[cfg(feature = "http")]
 pub use http::{HttpAgent, HttpAgentError, HttpSettings, UsagePaths};
+#[cfg(feature = "http")]
 pub use http::{build_client, header_secrets};
+#[cfg(feature = "http")]
 pub use template::{PathError, TemplateError};
 
 /// A plugin of the agent.

@@ -31,15 +31,44 @@
 //!
 //! The parts have crates of their own, re-exported here: [`core`] (events, ledger, state), [`agent`] (running
 //! agents), [`models`] (providers, scripts, recordings), [`metrics`], and [`sim`] (cases and suites).
+//!
+//! # Scenario files
+//!
+//! A test can run a scenario file, the same that `rehearse run` runs, with [`ScenarioFile`](prelude::ScenarioFile).
+//!
+//! # Features
+//!
+//! | feature | what it brings | on by default |
+//! |---|---|---|
+//! | `scenario` | scenario files: [`scenario`], [`scenario_file`], [`scenario_models`] | yes |
+//! | `javascript` | JavaScript in scenario files, and `regex_match` | |
+//! | `http` | agents and tools behind HTTP in scenario files | |
+//! | `providers` | models of OpenAI, Anthropic, Gemini and compatible servers | |
+//! | `adk` | EvalSet files of the ADK | |
+//! | `store` | keeping ledgers and runs in SQLite | |
+//! | `postgres` | the same in PostgreSQL | |
 
+#[cfg(feature = "adk")]
+pub use rehearsal_adk as adk;
 pub use rehearsal_agent as agent;
 pub use rehearsal_core as core;
 pub use rehearsal_metrics as metrics;
 pub use rehearsal_models as models;
+#[cfg(feature = "scenario")]
+pub use rehearsal_scenario as scenario;
 pub use rehearsal_sim as sim;
+#[cfg(feature = "store")]
+pub use rehearsal_store as store;
+
+#[cfg(feature = "scenario")]
+pub mod scenario_file;
+#[cfg(feature = "scenario")]
+pub mod scenario_models;
 
 /// What most programs and tests need.
 pub mod prelude {
+    #[cfg(feature = "scenario")]
+    pub use crate::scenario_file::{ScenarioFile, ScenarioFileError, ScenarioRun};
     pub use rehearsal_agent::{
         Agent, AgentRef, AgentTool, DirectPort, Flow, FunctionTool, History, Json, LlmAgent, Loop, Model,
         ModelCall, Parallel, Sequence, Session, Step, Surroundings, Tool, ToolRef, YieldingTool, run,

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rehearsal::scenario_models::ModelBuilder;
 use rehearsal_core::mask::SHORTEST;
 use rehearsal_core::{Clock as _, EndReason, RepeatStatistics, Summary, SystemClock};
 use rehearsal_js::{WorkerCommand, Workers};
-use rehearsal_models::Providers;
 use rehearsal_run::{OutFolder, RunJournal, ledger_path};
 use rehearsal_scenario::{Backstage, Commands, ScenarioResult, Termination, compile};
 use rehearsal_sim::{Cancel, CaseMaker, OnFirstFailure, Suite, SuiteEvent, SuiteRun};
@@ -25,7 +25,7 @@ use crate::load::{Completeness, Loaded, Outcome, Selection};
 use crate::place::Place;
 use crate::times::duration;
 use crate::variables::Variables;
-use crate::{exit, files, models, output};
+use crate::{exit, files, output};
 
 mod about;
 pub(crate) mod eval;
@@ -287,14 +287,14 @@ fn makers(
     let program = this_program()?;
     let hidden = |word: &str| WorkerCommand { program: program.clone(), args: vec![word.to_owned()] };
     let scripts = Workers::new(hidden(crate::JS_WORKER));
-    let providers = Providers::default();
+    let models = ModelBuilder::default();
     let mut makers = Vec::new();
     for (index, Loaded { path, scenario }) in loaded.iter().enumerate() {
         let directory = files::folder(path)?;
-        let (models_of, providers) = (variables.clone(), providers.clone());
+        let (models_of, builder) = (variables.clone(), models.clone());
         let read = variables.clone();
         let backstage = Backstage {
-            models: Arc::new(move |key, choice| models::build(key, choice, &providers, &models_of)),
+            models: Arc::new(move |key, choice| builder.build(key, choice, &|name| models_of.get(name))),
             // Without a store there is no place where they could answer.
             people: (!args.no_store).then(|| curtain.people(index, &scenario.name)),
             scripts: scripts.clone(),

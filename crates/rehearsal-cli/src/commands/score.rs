@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use rehearsal::scenario_models::ModelBuilder;
 use rehearsal_core::{Clock as _, Ledger, Summary, SystemClock, Verdict};
-use rehearsal_models::Providers;
 use rehearsal_scenario::{NotScorable, Scenario, ScenarioResult};
 use rehearsal_sim::{CaseRun, Judges};
 use rehearsal_store::read_ledger;
@@ -19,7 +19,7 @@ use crate::error::{CommandError, cannot_start};
 use crate::load::{Colour, Compat, Completeness, Loaded, Selection, role_and_model};
 use crate::place::Place;
 use crate::variables::Variables;
-use crate::{exit, models, output, shelf};
+use crate::{exit, output, shelf};
 
 /// Score the ledgers of earlier runs.
 ///
@@ -77,10 +77,10 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, CommandError> {
     let loaded = load(args)?;
     let ledgers = find_ledgers(args, &loaded.scenario)?;
     let variables = Variables::with_file(args.env_file.as_deref())?;
-    let providers = Providers::default();
+    let models = ModelBuilder::default();
     let judges = loaded
         .scenario
-        .judges(&move |key: &str, choice: &_| models::build(key, choice, &providers, &variables))?;
+        .judges(&move |key: &str, choice: &_| models.build(key, choice, &|name| variables.get(name)))?;
     let (began, reading) = (SystemClock.now(), SystemClock.monotonic());
     let runs = score(&loaded.scenario, ledgers, &judges)?;
     let mut summary = Summary::default();

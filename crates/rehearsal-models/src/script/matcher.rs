@@ -8,7 +8,7 @@ use regex::Regex;
 use rehearsal_agent::ModelCall;
 use rehearsal_core::{Content, Role};
 
-use crate::wire::shorten;
+use crate::shorten::shorten;
 
 /// Looks for something in a call.
 ///

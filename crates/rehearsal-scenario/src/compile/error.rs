@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use rehearsal_world::environment::EnvironmentError;
+#[cfg(feature = "http")]
 use rehearsal_world::remote::HttpAgentError;
 
 use crate::Problem;
@@ -119,8 +120,12 @@ pub enum CompileError {
         method: String,
     },
     /// What is reached over HTTP cannot be.
+    #[cfg(feature = "http")]
     #[error(transparent)]
     Http(#[from] HttpAgentError),
+    /// Something is reached over HTTP, which is not built in.
+    #[error("agents and tools behind HTTP are not built in")]
+    NoHttp,
     /// The folder of a run cannot be made.
     #[error("{}", crate::play::told(.0))]
     Folder(EnvironmentError),
@@ -154,6 +159,7 @@ impl CompileError {
                 ));
             }
             Self::UnsetHeader { .. } => "set it, or put it into a file for `--env-file`",
+            Self::NoHttp => "switch on the feature `http`",
             Self::CommandByItself => "write the agent inline, or reach it by `chat` or `http`",
             Self::ServerByItself => "start it yourself and name its address",
             _ => return None,

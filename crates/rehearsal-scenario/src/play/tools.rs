@@ -12,6 +12,7 @@ use rehearsal_core::mask::Masker;
 use rehearsal_core::{ToolDeclaration, ToolError};
 use serde_json::{Value, json};
 
+use super::http_tool::HttpTool;
 use super::{describe, program, told};
 use rehearsal_world::environment::{Background, Command, Environment as _, LocalEnvironment};
 use rehearsal_world::remote::{Connection, Guard, Launcher};
@@ -20,10 +21,7 @@ use crate::file::agent::object;
 use crate::{CommandLine, CompileError, Implementation, Server, ToolDefinition};
 
 /// How long a real tool may take.
-const TOOL_TIMEOUT: Duration = Duration::from_mins(1);
-
-/// The most that is read of an HTTP tool's answer.
-const MAX_ANSWER: usize = 8 * 1024 * 1024;
+pub(super) const TOOL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Where programs of an agent run: in the folder of its file, knowing the folder of the run.
 #[derive(Clone, Debug)]
@@ -87,43 +85,10 @@ pub(crate) fn real(
             Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
         }
         (Some(Implementation::Http { url, method, headers }), _) => {
-            let no_address = |why: String| CompileError::Address { url: url.clone(), why };
-            let url = reqwest::Url::parse(url).map_err(|error| no_address(error.to_string()))?;
-            let client = rehearsal_world::remote::build_client(&url)?;
-            let no_method = |_| CompileError::Method { method: method.clone() };
-            let method = method.parse().map_err(no_method)?;
-            let mut request = client.request(method, url);
-            let mut secrets = Vec::new();
-            for (name, value) in headers {
-                let value = filled(value, variable)?;
-                if reqwest::header::HeaderValue::from_str(&value).is_err() {
-                    let (header, tool) = (name.clone(), tool.name.clone());
-                    return Err(CompileError::Header { header, tool });
-                }
-                secrets.extend(rehearsal_world::remote::header_secrets(name, &value));
-                request = request.header(name, value);
-            }
-            let (request, masker) = (Arc::new(request), masker.and(secrets));
-            let run = move |args: Value, _| call_http(request.try_clone(), masker.clone(), args).boxed();
-            Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
+            HttpTool { url, method, headers }.tool(tool, variable, masker).map(Some)
         }
         _ => Ok(None),
     }
-}
-
-/// A header's value with `${env.NAME}` filled in.
-pub(crate) fn filled(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, CompileError> {
-    let mut text = String::new();
-    let mut rest = value;
-    while let Some((before, after)) = rest.split_once("${env.") {
-        let (name, after) = after.split_once('}').ok_or(CompileError::UnclosedHeader)?;
-        text.push_str(before);
-        let unset = || CompileError::UnsetHeader { name: name.to_owned() };
-        text.push_str(&variable(name).ok_or_else(unset)?);
-        rest = after;
-    }
-    text.push_str(rest);
-    Ok(text)
 }
 
 async fn run_command(command: CommandLine, place: Workplace, args: Value) -> Result<ToolOutput, ToolError> {
@@ -146,38 +111,9 @@ async fn run_command(command: CommandLine, place: Workplace, args: Value) -> Res
 }
 
 /// What a tool wrote: JSON where it is JSON, else the text.
-fn json_or_text(text: &str) -> Value {
+pub(super) fn json_or_text(text: &str) -> Value {
     rehearsal_core::json::from_str(text)
         .unwrap_or_else(|_| Value::from(rehearsal_core::json::plain(text.trim_end())))
-}
-
-async fn call_http(
-    request: Option<reqwest::RequestBuilder>,
-    masker: Masker,
-    args: Value,
-) -> Result<ToolOutput, ToolError> {
-    let failed = |why: String| ToolError::new("HttpFailed", why);
-    let request = request.ok_or_else(|| failed("the request cannot be made twice".to_owned()))?;
-    let request = request
-        .header("content-type", "application/json")
-        .body(rehearsal_core::json::text(&args))
-        .timeout(TOOL_TIMEOUT);
-    let mut response = request.send().await.map_err(|error| failed(told(&error.without_url())))?;
-    let status = response.status();
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| failed(told(&error.without_url())))? {
-        body.extend_from_slice(&chunk);
-        if body.len() > MAX_ANSWER {
-            return Err(failed(format!("its answer has more than {MAX_ANSWER} bytes")));
-        }
-    }
-    // A server may send back what it was sent.
-    let text = masker.mask(&String::from_utf8_lossy(&body)).into_owned();
-    if !status.is_success() {
-        let start: String = text.chars().take(500).collect();
-        return Err(failed(format!("it answered HTTP {}: {start}", status.as_u16())));
-    }
-    Ok(ToolOutput::new(json_or_text(&text)))
 }
 
 /// Starts the process of a command agent.

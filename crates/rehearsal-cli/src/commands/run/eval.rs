@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use rehearsal::scenario_models::ModelBuilder;
 use rehearsal_adk::{Criteria, EvalRun, EvalSet, Note, conversation_agent};
 use rehearsal_agent::AgentRef;
 use rehearsal_core::{CaseResult, Clock as _, RepeatStatistics, Summary, SystemClock};
 use rehearsal_js::{WorkerCommand, Workers};
-use rehearsal_models::Providers;
 use rehearsal_run::RunJournal;
 use rehearsal_scenario::{AgentFile, Backstage, Commands, ModelChoice, NamedModel, Reached, compile_agent};
 use rehearsal_sim::person::People;
@@ -26,7 +26,7 @@ use crate::error::{CommandError, cannot_start};
 use crate::load::{Colour, Selection, role_and_model};
 use crate::place::Place;
 use crate::variables::Variables;
-use crate::{exit, files, models, output};
+use crate::{exit, files, output};
 
 /// Run the cases of an ADK `EvalSet` file against an agent.
 ///
@@ -252,13 +252,13 @@ fn agents(
     let scripts = Workers::new(hidden(crate::JS_WORKER));
     let variables = Variables::with_file(args.env_file.as_deref())?;
     let directory = files::folder(&args.agent)?;
-    let providers = Providers::default();
+    let models = ModelBuilder::default();
     let mut agents = BTreeMap::new();
     for (index, case) in set.eval_cases.iter().enumerate() {
         let people = (!args.no_store).then(|| curtain.people(index, &case.eval_id));
-        let (models_of, providers, read) = (variables.clone(), providers.clone(), variables.clone());
+        let (models_of, builder, read) = (variables.clone(), models.clone(), variables.clone());
         let backstage = Backstage {
-            models: Arc::new(move |key, choice| models::build(key, choice, &providers, &models_of)),
+            models: Arc::new(move |key, choice| builder.build(key, choice, &|name| models_of.get(name))),
             people: people.clone(),
             scripts: scripts.clone(),
             supervisor: Some(hidden(crate::SUPERVISOR)),
