@@ -73,39 +73,57 @@ export function isTooMuch(schema: Schema, root: Schema, value: unknown): boolean
 }
 
 class Count {
-  private steps = 0;
+  /** The steps that a schema makes with a value, once they are counted: what doubles is counted once at each level. */
+  private readonly known = new Map<JsonObject, Map<unknown, number>>();
+  private looks = 0;
 
   constructor(
     private readonly root: Schema,
     private readonly most: number,
   ) {}
 
-  visit(schema: unknown, value: unknown, depth: number): void {
-    this.steps += 1;
-    if (this.steps > this.most || depth > DEEPEST) throw new TooMuch();
-    if (!isObject(schema)) return;
-    for (const inner of here(schema, this.root)) if (inner !== undefined) this.visit(inner, value, depth + 1);
-    if (Array.isArray(value)) this.items(schema, value, depth);
-    else if (isObject(value)) this.fields(schema, value, depth);
+  visit(schema: unknown, value: unknown, depth: number): number {
+    if (depth > DEEPEST) throw new TooMuch();
+    if (!isObject(schema)) return 1;
+    const known = this.known.get(schema) ?? new Map<unknown, number>();
+    const before = known.get(value);
+    if (before !== undefined) return before;
+    this.looks += 1;
+    const steps = this.looks > this.most ? Number.POSITIVE_INFINITY : this.count(schema, value, depth);
+    if (steps > this.most) throw new TooMuch();
+    this.known.set(schema, known.set(value, steps));
+    return steps;
   }
 
-  private items(schema: JsonObject, value: unknown[], depth: number): void {
+  private count(schema: JsonObject, value: unknown, depth: number): number {
+    let steps = 1;
+    for (const inner of here(schema, this.root))
+      if (inner !== undefined) steps += this.visit(inner, value, depth + 1);
+    if (Array.isArray(value)) return steps + this.items(schema, value, depth);
+    return isObject(value) ? steps + this.fields(schema, value, depth) : steps;
+  }
+
+  private items(schema: JsonObject, value: unknown[], depth: number): number {
+    let steps = 0;
     const places = listed(schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []));
     const others = Array.isArray(schema.items) ? schema.additionalItems : schema.items;
     for (const [index, item] of value.entries()) {
-      this.visit(index < places.length ? places[index] : others, item, depth + 1);
-      if (schema.contains !== undefined) this.visit(schema.contains, item, depth + 1);
+      steps += this.visit(index < places.length ? places[index] : others, item, depth + 1);
+      if (schema.contains !== undefined) steps += this.visit(schema.contains, item, depth + 1);
     }
+    return steps;
   }
 
-  private fields(schema: JsonObject, value: JsonObject, depth: number): void {
+  private fields(schema: JsonObject, value: JsonObject, depth: number): number {
+    let steps = 0;
     const { properties, patternProperties, additionalProperties, propertyNames } = schema;
     for (const name of Object.keys(value)) {
-      if (isObject(properties) && has(properties, name)) this.visit(properties[name], value[name], depth + 1);
-      else this.visit(additionalProperties, value[name], depth + 1);
-      if (propertyNames !== undefined) this.visit(propertyNames, name, depth + 1);
-      for (const inner of valuesOf(patternProperties)) this.visit(inner, value[name], depth + 1);
+      const own = isObject(properties) && has(properties, name) ? properties[name] : additionalProperties;
+      steps += this.visit(own, value[name], depth + 1);
+      if (propertyNames !== undefined) steps += this.visit(propertyNames, name, depth + 1);
+      for (const inner of valuesOf(patternProperties)) steps += this.visit(inner, value[name], depth + 1);
     }
+    return steps;
   }
 }
 

@@ -60,8 +60,8 @@ async function show(events: LedgerEvent[], complete = true) {
   await act(async () =>
     root.render(<Timeline session="s" log={{ events, complete, problem: null }} changes={new Map()} />),
   );
-  // A frame for those who wait for one.
-  await act(() => new Promise((resolve) => setTimeout(resolve, 30)));
+  // Frames for those who wait for them.
+  for (let frame = 0; frame < 2; frame += 1) await act(() => new Promise(requestAnimationFrame));
 }
 const button = (name: string) =>
   [...place.querySelectorAll("button")].find((one) => one.textContent?.startsWith(name));

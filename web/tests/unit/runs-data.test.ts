@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Problem, type Run } from "../../src/api/client";
 import { again, checksOf, quoted, readCase } from "../../src/rooms/runs/data/case";
 import { eventsOf, readCheck } from "../../src/rooms/runs/data/check";
@@ -149,6 +149,9 @@ describe("points", () => {
 });
 
 describe("counts of many runs", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
   it("are read a few at a time, and again after a failure", async () => {
     let [atOnce, most, asked] = [0, 0, 0];
     const shelf = new Shelf(async (id) => {
@@ -167,10 +170,12 @@ describe("counts of many runs", () => {
     });
     const ids = Array.from({ length: 20 }, (_, index) => String(index));
     shelf.want(ids);
-    await expect.poll(() => shelf.current().size).toBe(19);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(shelf.current().size).toBe(19);
     asked = 30;
     shelf.want(ids);
-    await expect.poll(() => shelf.current().size).toBe(20);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(shelf.current().size).toBe(20);
     expect(asked).toBe(31);
     expect(shelf.current().get("8")).toBeNull();
     expect(most).toBeLessThanOrEqual(3);

@@ -31,7 +31,10 @@ afterEach(async () => {
   location.hash = "";
 });
 
-const settled = () => act(() => new Promise((resolve) => setTimeout(resolve, 20)));
+/** Turns for those who wait for the next one: each comes after what was waiting before it. */
+async function settled() {
+  for (let turn = 0; turn < 5; turn += 1) await act(() => new Promise((resolve) => setTimeout(resolve)));
+}
 
 async function show(node: ReactNode) {
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
