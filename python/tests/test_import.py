@@ -309,5 +309,5 @@ def test_golden_arguments_are_compared_as_adk_does(name: str, kind: str, tmp_pat
     files = [str(tmp_path / one) for one in ("golden.json", "agent.yaml", "criteria.json")]
     options = ["--golden-tools", "--no-store", "--json", "-"]
     done = rehearse("eval", files[0], "--agent", files[1], "--criteria", files[2], *options)
-    metrics = json.loads(done.stdout)["cases"][0]["metrics"]
+    metrics = json.loads(done.stdout)["results"][0]["metrics"]
     assert metrics["tool_trajectory_avg_score"]["score"] == score

@@ -33,9 +33,13 @@ their own. Keys in **bold** must be there. A dot leads into a map, and `[]` into
 RESULTS = """\
 # Results
 
-What `rehearse run --json FILE` and `rehearse score --json FILE` write and what is kept with a run, from the JSON Schema
-that `rehearse schema result` prints. Keys in **bold** are always there; the others only where there is something to
-say. Programs that read results take a key that they do not know for something new, not for an error.
+What `rehearse run --json FILE`, `rehearse eval --json FILE` and `rehearse score --json FILE` write, what is kept with a
+run and what the server gives, from the JSON Schema that `rehearse schema result` prints. Keys in **bold** are always
+there; the others only where there is something to say. Programs that read results take a key that they do not know for
+something new, not for an error.
+
+This is version 2. Version 1 had `scenarios` or `cases` in place of `results`, and keys in camel case; runs that are
+kept in it are given in the form of today.
 
 """
 current = pytest.mark.skipif(not ADK_2, reason="about the binary, which is the same for every ADK")

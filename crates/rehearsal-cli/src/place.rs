@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rehearsal_store::StoreRef;
 
-use crate::commands::run::quoted;
+use crate::commands::run::show::quoted;
 use crate::error::CommandError;
 
 /// The folder in which things are kept unless told otherwise.

@@ -102,12 +102,12 @@ setup:
     };
     let result = json("scenarios");
     assert_eq!(result["summary"]["passed"], 1, "{result:#}");
-    let answered = &result["scenarios"][0]["mocks"]["answered"][0]["by"];
+    let answered = &result["results"][0]["mocks"]["answered"][0]["by"];
     assert_eq!(answered, "mock of `look` (line 12 of the agent's file)", "{result:#}");
     let own = SCENARIO.replace("run:", "setup: {mocks: [{method: look, response: mine}]}\nrun:");
     fs::write(folder.path().join("own.scenario.yaml"), own).unwrap();
     let result = json("own.scenario.yaml");
-    assert_eq!(result["scenarios"][0]["mocks"]["answered"][0]["by"], "mocks[0] (line 4)", "{result:#}");
+    assert_eq!(result["results"][0]["mocks"]["answered"][0]["by"], "mocks[0] (line 4)", "{result:#}");
     // What is wrong with them is told in their own file.
     folder.run("run scenarios --agent agents/bad.yaml --no-store").check(&expect![[r#"
         exit 2

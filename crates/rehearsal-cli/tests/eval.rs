@@ -102,6 +102,10 @@ fn a_tool_that_nobody_plays_ends_the_case() {
         exit 1
         --- stdout
         ERROR    adds  TIME
+                 undecided tool_trajectory_avg_score
+                   the case has 2 user messages and the session 1, so they cannot be compared
+                 undecided response_match_score
+                   the case has 2 user messages and the session 1, so they cannot be compared
                  error (system): tool `add` was called by agent `math`, but no mock answers this call
 
                    Add a mock under `setup.mocks` of the agent's file:
@@ -109,20 +113,10 @@ fn a_tool_that_nobody_plays_ends_the_case() {
                          when:
                            input: {"a":1,"b":2}
                          response: {"result": "…"}
-                 undecided tool_trajectory_avg_score
-                   the case has 2 user messages and the session 1, so they cannot be compared
-                 undecided response_match_score
-                   the case has 2 user messages and the session 1, so they cannot be compared
                  transcript:
                      2  user: add 1 and 2
                      7  math calls add {"a":1,"b":2}
-                     8  error: tool `add` was called by agent `math`, but no mock answers this call
-
-                        Add a mock under `setup.mocks` of the agent's file:
-                            - method: add
-                              when:
-                                input: {"a":1,"b":2}
-                              response: {"result": "…"}
+                 >   8  error: tool `add` was called by agent `math`, but no mock answers this call
 
         1 case: 0 passed, 1 with an error in TIME
         --- stderr
@@ -168,8 +162,8 @@ fn results_are_json_too() {
     let ran =
         folder().run("eval g.evalset.json --agent agent.yaml --golden-tools --no-store --json - --repeat 2");
     let result: Value = rehearsal_core::json::from_str(&ran.stdout).unwrap();
-    assert_eq!((&result["evalSet"], &result["summary"]["passed"]), (&json!("sums"), &json!(2)));
-    assert_eq!(result["cases"][1]["metrics"]["response_match_score"]["score"], 1.0);
+    assert_eq!((&result["eval_set"], &result["summary"]["passed"]), (&json!("sums"), &json!(2)));
+    assert_eq!(result["results"][1]["metrics"]["response_match_score"]["score"], 1.0);
 }
 
 fn write(folder: &Folder, name: &str, text: &str) {
@@ -203,7 +197,7 @@ fn a_call_more_is_a_failure_or_tolerated_and_never_an_error() {
                    invocation 0 scores 1: expected "The sum is three", got "The sum is three"
                    invocation 1 scores 1: expected "You are welcome", got "You are welcome"
                  passed golden_tools
-                   the golden trace does not call `look_up` with {"word":"sum"}, and no mock answers it; the agent was told so
+                   the golden trace does not call `look_up` with {"word":"sum"}, and no mock answers it; the agent was told so [#7]
                  transcript:
                      2  user: add 1 and 2
                      7  math calls look_up {"word":"sum"}
@@ -245,7 +239,7 @@ fn mocks_of_the_agents_file_answer() {
         let result: Value = rehearsal_core::json::from_str(&ran.stdout).unwrap();
         // One more call, all of them answered: the trajectory fails, nothing else does.
         assert_eq!(result["summary"]["failed"], 1, "{}{}", ran.stdout, ran.stderr);
-        assert_eq!(result["cases"][0]["metrics"]["response_match_score"]["status"], "passed");
+        assert_eq!(result["results"][0]["metrics"]["response_match_score"]["status"], "passed");
     }
     folder.run("eval g.evalset.json --agent mocked.yaml --no-store --golden-tools --verbose").check(&expect![[r#"
         exit 1

@@ -359,7 +359,7 @@ fn the_mock_that_an_error_offers_answers_the_call() {
         let output = run_changed(&folder, example, &without, &["--json", "-"]);
         assert_eq!(output.code, Some(1), "{example}");
         let result: Value = rehearsal_core::json::from_str(&output.stdout).unwrap();
-        let message = result["scenarios"][0]["error"]["message"].as_str().unwrap();
+        let message = result["results"][0]["error"]["message"].as_str().unwrap();
         let offered = message.split_once("setup.mocks`:\n").unwrap().1;
         let offered: Vec<String> =
             offered.lines().take_while(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();

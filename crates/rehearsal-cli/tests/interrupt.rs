@@ -80,9 +80,9 @@ fn interrupted(hangs: &str, name: &str, expected: &Expect) {
     assert_eq!(result["interrupted"], true);
     assert_eq!(result["summary"]["not_run"], 1);
     let verdicts: Vec<&Value> =
-        result["scenarios"].as_array().unwrap().iter().map(|one| &one["verdict"]).collect();
+        result["results"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
     assert_eq!(verdicts, ["passed", "terminated"]);
-    let path = result["scenarios"][1]["ledgers"][0].as_str().unwrap();
+    let path = result["results"][1]["ledgers"][0].as_str().unwrap();
     let ledger =
         Ledger::read_from(BufReader::new(fs::File::open(folder.path().join(path)).unwrap())).unwrap();
     let last = &ledger.events().last().unwrap().body;

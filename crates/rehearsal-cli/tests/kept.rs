@@ -144,7 +144,7 @@ fn runs_are_listed_and_shown() {
     assert_eq!((&run["status"], &run["result"]["summary"]["failed"]), (&json!("failed"), &json!(1)));
     assert_eq!(run["sessions"].as_array().unwrap().len(), 2);
     for (scenario, session) in
-        run["result"]["scenarios"].as_array().unwrap().iter().zip(sessions(&folder).iter().rev())
+        run["result"]["results"].as_array().unwrap().iter().zip(sessions(&folder).iter().rev())
     {
         assert_eq!(scenario["sessions"], json!([session]));
     }
@@ -574,7 +574,7 @@ fn kept_runs_and_sessions_are_scored_by_their_ids() {
     );
     let session = sessions(&folder).pop().unwrap();
     let scored = json_of(&folder, &format!("score {session} --with a.scenario.yaml --json -"));
-    assert_eq!(scored["scenarios"][0]["sessions"], json!([session]));
+    assert_eq!(scored["results"][0]["sessions"], json!([session]));
     let ran = folder.run(&format!("score {session} --with b.scenario.yaml"));
     assert_eq!(ran.code, 2);
 }

@@ -55,7 +55,7 @@ fn run(text: &str, args: &[&str]) -> Outcome {
         return Outcome { code, scenario: Value::Null, stderr, events: Vec::new() };
     }
     let result: Value = rehearsal_core::json::from_slice(&command.stdout).unwrap();
-    let scenario = result["scenarios"][0].clone();
+    let scenario = result["results"][0].clone();
     let ledger = folder.path().join(scenario["ledgers"][0].as_str().unwrap());
     let events = fs::read_to_string(ledger)
         .unwrap()
@@ -161,7 +161,7 @@ fn time_stands_still_at_the_runs_clock() {
     assert!(times[0] == times[1] && times[1] == times[2], "{times}");
     let told = times[0].as_i64().unwrap();
     let step = &outcome.scenario["steps"][0]["execution"];
-    let (began, ended) = (step["startedAtMs"].as_i64().unwrap(), step["endedAtMs"].as_i64().unwrap());
+    let (began, ended) = (step["started_at_ms"].as_i64().unwrap(), step["ended_at_ms"].as_i64().unwrap());
     assert!((began..=ended).contains(&told), "{told} in {began}..={ended}");
 }
 
@@ -276,9 +276,9 @@ fn a_condition_sees_the_conversation() {
         let outcome = conversation(expression);
         assert_eq!(outcome.code, 0, "{expression}: {}", outcome.stderr);
         let talk = &outcome.scenario["steps"][0]["conversation"];
-        assert_eq!(talk["metrics"]["turnCount"], turns, "{expression}");
+        assert_eq!(talk["metrics"]["turn_count"], turns, "{expression}");
         let reason = if turns < 3 { "custom_condition" } else { "max_turns_reached" };
-        assert_eq!(talk["terminationReason"], reason, "{expression}");
+        assert_eq!(talk["termination_reason"], reason, "{expression}");
     }
 }
 

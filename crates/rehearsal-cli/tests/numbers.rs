@@ -159,7 +159,7 @@ fn agents_of_every_kind_get_and_give_large_numbers_as_numbers() {
     }
     let ran = folder.run("run fails.scenario.yaml --no-store --json -");
     let result: Value = json::from_str(&ran.stdout).unwrap();
-    let evaluations = result["scenarios"][0]["steps"][0]["evaluations"].as_array().unwrap().clone();
+    let evaluations = result["results"][0]["steps"][0]["evaluations"].as_array().unwrap().clone();
     assert_eq!(evaluations.len(), 7, "{}", ran.stdout);
     assert!(evaluations.iter().all(|evaluation| evaluation["success"] == false), "{}", ran.stdout);
     let ran = folder.run("run number.scenario.yaml --no-store");

@@ -214,8 +214,8 @@ fn the_command_that_repeats_a_run_draws_the_same() {
     let first = folder.run("run . --repeat 8 --env-file vars.env --timeout 1m --out out");
     assert_eq!(first.code, 1, "{}", first.stdout);
     let verdicts = |result: Value| -> Vec<(Value, Value)> {
-        let scenarios = result["scenarios"].as_array().unwrap().clone();
-        scenarios.into_iter().map(|one| (one["seed"].clone(), one["verdict"].clone())).collect()
+        let scenarios = result["results"].as_array().unwrap().clone();
+        scenarios.into_iter().map(|one| (one["seed"].clone(), one["status"].clone())).collect()
     };
     let all = verdicts(result(out.join("result.json")));
     assert!(all.iter().any(|(_, verdict)| verdict == "passed"), "{all:?}");
@@ -464,7 +464,7 @@ fn json_on_standard_output_is_alone_there() {
     let ran = folder.run("run . --json -");
     let found: Value = rehearsal_core::json::from_str(&ran.stdout).unwrap();
     assert_eq!(found["summary"]["failed"], 1);
-    assert_eq!(found["scenarios"][0]["steps"][0]["evaluations"][0]["evidence"][0]["events"], json!([12]));
+    assert_eq!(found["results"][0]["steps"][0]["evaluations"][0]["evidence"][0]["events"], json!([12]));
     assert!(ran.stderr.contains("FAILED   Refunds an order"), "{}", ran.stderr);
     assert!(ran.stderr.contains("1 scenario: 0 passed, 1 failed"), "{}", ran.stderr);
     assert!(ran.stdout.ends_with("}\n"));
@@ -614,7 +614,7 @@ fn a_folder_keeps_the_result_and_a_ledger_for_each_session() {
             assert!(ledger.events().len() > 1, "{}", path.display());
         }
         let found = result(out.join("result.json"));
-        for scenario in found["scenarios"].as_array().unwrap() {
+        for scenario in found["results"].as_array().unwrap() {
             for path in scenario["ledgers"].as_array().unwrap() {
                 assert!(folder.path().join(path.as_str().unwrap()).exists(), "{path}");
             }
@@ -815,7 +815,7 @@ fn repeats_are_counted_together() {
     let found: Value =
         rehearsal_core::json::from_str(&folder.run("run . --repeat 3 --json -").stdout).unwrap();
     assert_eq!(found["repeats"][0]["passed"], 3);
-    assert_eq!(found["scenarios"].as_array().unwrap().len(), 6);
+    assert_eq!(found["results"].as_array().unwrap().len(), 6);
 }
 
 #[test]
@@ -824,7 +824,7 @@ fn the_seed_decides_and_the_number_of_jobs_does_not() {
     let verdicts = |options: &str| -> Vec<Value> {
         let ran = folder.run(&format!("run . --json - --repeat 12 {options}"));
         let found: Value = rehearsal_core::json::from_str(&ran.stdout).unwrap();
-        found["scenarios"].as_array().unwrap().iter().map(|one| one["verdict"].clone()).collect()
+        found["results"].as_array().unwrap().iter().map(|one| one["status"].clone()).collect()
     };
     assert_eq!(verdicts("--seed 7 --jobs 1"), verdicts("--seed 7 --jobs 12"));
     assert_ne!(verdicts("--seed 7"), verdicts("--seed 8"));
@@ -1296,24 +1296,24 @@ fn help_says_what_there_is() {
                                  that are started), before anything runs
               --keep-going       Run what can be used although other files cannot; these are counted, and
                                  the exit code is 2
-              --env-file <FILE>  A file of NAME=value lines, for keys and for the variables that scenarios
-                                 name
-              --jobs <N>         How many scenarios run side by side [default: 16]
-              --repeat <K>       Run each scenario so many times [default: 1]
-              --seed <N>         Where all chance comes from; the same seed draws the same [default: 0]
-              --case-seed <N>    Repeat exactly one run: its seed, as its result shows it
-              --fail-fast        Start no further scenario once one did not pass
               --timeout <TIME>   Stop a scenario that takes longer, such as `90s`, `5m` or `500ms`
               --keep             Keep the folders in which commands ran
+              --env-file <FILE>  A file of NAME=value lines, for keys and for the variables that files name
+              --jobs <N>         How many cases run side by side [default: 16]
+              --repeat <K>       Run each case so many times [default: 1]
+              --seed <N>         Where all chance comes from; the same seed draws the same [default: 0]
+              --case-seed <N>    Repeat exactly one run: its seed, as its result shows it
+              --fail-fast        Start no further case once one did not pass
 
         Results:
-              --json <FILE|->     Write the results as JSON to a file, or to standard output with `-`
               --junit <FILE>      Write the results as JUnit XML to a file
               --out <DIR>         Also write results and ledgers as files into a folder
               --store <FILE|URL>  Where everything is kept: a `SQLite` file (also as `sqlite:///…`), or
                                   `postgres://…` [default: .rehearsal/rehearsal.db] [env: REHEARSAL_STORE]
               --name <NAME>       What to call this run in lists, such as `nightly` or `with the new prompt`
               --no-store          Keep nothing in the store, for places that cannot be written
+              --json <FILE|->     Write the results as JSON to a file, or to standard output with `-`
+              --events            Put the events of all sessions into the JSON as well
           -q, --quiet             Print only what did not pass
           -v, --verbose           Print all transcripts and evaluations
 

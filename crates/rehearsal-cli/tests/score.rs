@@ -115,8 +115,8 @@ fn evaluations(result: &Value) -> Vec<String> {
     for step in result["steps"].as_array().unwrap() {
         let talk = &step["conversation"];
         let turns = talk["turns"].as_array().cloned().unwrap_or_default();
-        let lists = turns.iter().map(|turn| &turn["turnEvaluations"]);
-        for list in lists.chain([&talk["finalEvaluations"], &step["evaluations"]]) {
+        let lists = turns.iter().map(|turn| &turn["turn_evaluations"]);
+        for list in lists.chain([&talk["final_evaluations"], &step["evaluations"]]) {
             found.extend(list.as_array().into_iter().flatten().map(Value::to_string));
         }
     }
@@ -130,13 +130,13 @@ fn with_the_file_of_the_run_the_results_are_those_of_the_run() {
     let output = rehearse(folder.path(), &args);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let scored: Value = rehearsal_core::json::from_slice(&output.stdout).unwrap();
-    let (ran, scored_scenario) = (&ran["scenarios"][0], &scored["scenarios"][0]);
+    let (ran, scored_scenario) = (&ran["results"][0], &scored["results"][0]);
     let (first, second) = (evaluations(ran), evaluations(scored_scenario));
     assert_eq!(first.len(), 2 * 5 + 4 + 2 + 3, "{first:#?}");
     assert_eq!(first, second);
     let statuses: Vec<bool> = first.iter().map(|text| text.contains("\"status\":\"passed\"")).collect();
     assert_eq!(statuses.iter().filter(|passed| !**passed).count(), 2, "{first:#?}");
-    for key in ["verdict", "seed", "terminatedBy", "error"] {
+    for key in ["status", "seed", "termination_detail", "error"] {
         assert_eq!(ran[key], scored_scenario[key], "{key}");
     }
     let schema = rehearse(folder.path(), &["schema", "result"]);
@@ -149,8 +149,8 @@ fn a_run_that_ended_in_an_error_is_scored_as_one() {
     let (folder, ran) = run(&SUPPORT.replace("{say: You are welcome., usage", "{fail: it is down, usage"));
     let args = ["score", "out", "--with", "a.scenario.yaml", "--json", "-"];
     let scored: Value = rehearsal_core::json::from_slice(&rehearse(folder.path(), &args).stdout).unwrap();
-    let (ran, scored) = (&ran["scenarios"][0], &scored["scenarios"][0]);
-    assert_eq!(scored["verdict"], "error");
+    let (ran, scored) = (&ran["results"][0], &scored["results"][0]);
+    assert_eq!(scored["status"], "error");
     assert_eq!(scored["error"], ran["error"]);
     assert_eq!(evaluations(scored), evaluations(ran));
     assert_eq!(scored["steps"][1]["status"], "skipped");
@@ -188,6 +188,7 @@ fn other_evaluations_can_be_asked_of_what_happened_before() {
                          4  user: hi
                      >   8  agent: hello
                      again: rehearse score out/ledgers/001-greets.jsonl --with b.scenario.yaml
+
             1 ledger: 0 passed, 1 failed in TIME
             --- stderr
         "#]],
@@ -247,6 +248,7 @@ fn a_judge_is_asked_through_the_model_that_is_named() {
                          4  user: hi
                          8  agent: hello
                      again: rehearse score out/ledgers/001-greets.jsonl --with d.scenario.yaml
+
             1 ledger: 0 passed, 1 with an error in TIME
             --- stderr
         "#]],
@@ -274,6 +276,7 @@ fn what_is_not_on_the_ledger_cannot_be_decided() {
                          4  user: hi
                          8  agent: hello
                      again: rehearse score out/ledgers/001-greets.jsonl --with b.scenario.yaml
+
             1 ledger: 0 passed, 1 with an error in TIME
             --- stderr
         "#]],
@@ -296,6 +299,7 @@ fn what_is_not_on_the_ledger_cannot_be_decided() {
                          4  user: hi
                          8  agent: hello
                      again: rehearse score unended.jsonl --with a.scenario.yaml
+
             1 ledger: 0 passed, 1 with an error in TIME
             --- stderr
         "#]],

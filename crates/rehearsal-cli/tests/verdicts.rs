@@ -33,8 +33,8 @@ run:
     }
     let result: Value =
         json::from_str(&fs::read_to_string(folder.path().join("result.json")).unwrap()).unwrap();
-    let result = &result["scenarios"][0];
-    assert_eq!(result["verdict"], "failed", "{result}");
+    let result = &result["results"][0];
+    assert_eq!(result["status"], "failed", "{result}");
     assert!(result["error"]["message"].as_str().unwrap().contains("could not be decided"), "{result}");
     let junit = fs::read_to_string(folder.path().join("junit.xml")).unwrap();
     assert!(junit.contains("failures=\"1\" errors=\"0\""), "{junit}");

@@ -597,6 +597,7 @@ pub struct PendingCall {
 
 /// Something that went wrong and ended a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{message}")]
 pub struct Failure {
     /// The part of the run that failed.
@@ -609,6 +610,7 @@ pub struct Failure {
 
 /// The part of a run that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// The agent under test.
@@ -631,6 +633,7 @@ impl fmt::Display for Phase {
 
 /// Why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// The agent came to its end.
@@ -645,6 +648,20 @@ pub enum EndReason {
     Error,
     /// Somebody ended it.
     Cancelled,
+}
+
+/// In words for people.
+impl fmt::Display for EndReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Completed => "completed",
+            Self::StateMatches => "state matches",
+            Self::MaxTurns => "max turns",
+            Self::MaxDuration => "the time limit of the run was reached",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
+        })
+    }
 }
 
 /// The tokens of a response event, if it has any.

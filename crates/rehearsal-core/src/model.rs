@@ -123,6 +123,7 @@ pub enum FinishReason {
 
 /// Tokens that a model call cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Tokens read, cached ones included.
     pub input: u64,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 /// What a step does, as the ledger names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StepKind {
     /// Says something to the agent once.

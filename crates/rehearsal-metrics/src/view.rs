@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rehearsal_core::{
-    CallView, Event, EventBody, Ledger, Line, LineKind, StepEnded, StepKind, Timestamp, Yield,
+    CallView, EvaluationScope, Event, EventBody, Ledger, Line, LineKind, StepEnded, StepKind, Timestamp,
+    Yield,
 };
 use serde_json::Value;
 
@@ -31,6 +32,17 @@ pub enum Scope {
         /// The turn in it, by its number from 1.
         turn: usize,
     },
+}
+
+/// The part of a ledger that an evaluation of a scenario looks at.
+impl From<EvaluationScope> for Scope {
+    fn from(scope: EvaluationScope) -> Self {
+        match scope {
+            EvaluationScope::Session => Self::Session,
+            EvaluationScope::Step { step } | EvaluationScope::Final { step } => Self::Step(step),
+            EvaluationScope::Turn { step, turn } => Self::Turn { step, turn },
+        }
+    }
 }
 
 /// A session, a step or a turn that came to its end, as judgments look at it.

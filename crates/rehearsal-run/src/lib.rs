@@ -1,13 +1,18 @@
 //! A run of a suite that is kept.
 //!
-//! [`KeptRun`] writes the ledgers of a run into the store as they grow, and brings what people are asked to those who
-//! answer there. [`RunJournal`] is what a case writes to: the store, the files of an [`OutFolder`], or both; it counts
-//! what a progress line shows. Nothing here knows a server.
+//! A [`Driver`] runs the cases of a suite and gives the result of the run. [`KeptRun`] writes their ledgers into the store
+//! as they grow, and brings what people are asked to those who answer there: its [`Audience`]. [`RunJournal`] is what a
+//! case writes to: the store, the files of an [`OutFolder`], or both. How far a run is, it tells to a [`Watch`]. Nothing
+//! here knows a server or a terminal.
 
+mod audience;
+mod driver;
 mod journal;
 mod kept_run;
 mod out;
 
+pub use audience::Audience;
+pub use driver::{CaseKey, Driven, Driver, Plan, Watch};
 pub use journal::{Counts, RunJournal, ledger_path};
 pub use kept_run::{KeptCase, KeptRun};
 pub use out::{OutFolder, OutFolderError, Stems};

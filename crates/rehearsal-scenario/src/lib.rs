@@ -29,10 +29,5 @@ pub use rehearsal_metrics::evaluator::{
 };
 pub use rehearsal_metrics::{Price, Prices, Scope, StepView, TurnView};
 pub use rehearsal_world::environment::Commands;
-pub use report::{
-    ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn, EvaluationResult,
-    EvaluationScope, ExecutionResult, MockAnswer, MockReport, ScenarioResult, StepResult, StepStatus,
-    Termination, TrajectoryStep,
-};
 pub use schema::{agent_schema, scenario_schema};
 pub use score::NotScorable;

@@ -12,8 +12,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_agent::AgentRef;
 use rehearsal_core::{
-    Content, Decision, EndReason, EventBody, Failure, Phase, Player, SCENARIO, StatePatch, TurnDecision,
-    UserSimulation, elapsed,
+    Content, Decision, EndReason, EvaluationScope, EventBody, Failure, Phase, Player, SCENARIO, StatePatch,
+    TurnDecision, UserSimulation, elapsed,
 };
 use rehearsal_js::{self as js, Workers};
 use rehearsal_metrics::MetricRef;
@@ -26,9 +26,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
 use crate::{
-    Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation,
-    EvaluationScope, Prices, Scenario, Server, Step, StepEnded, StepKind, StepStarted, StepView,
-    TerminationKind, TurnView,
+    Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation, Prices,
+    Scenario, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind, TurnView,
 };
 
 pub(crate) mod http_tool;
@@ -501,7 +500,7 @@ pub(crate) fn evaluators(
             name = format!("{label} ({number})");
         }
         names.push(name.clone());
-        Arc::new(evaluation.check.clone().scoped(name, scope.scope()).prices(prices.clone()))
+        Arc::new(evaluation.check.clone().scoped(name, scope.into()).prices(prices.clone()))
     };
     evaluations.iter().map(evaluator).collect()
 }

@@ -1,452 +1,41 @@
-//! What a run of a scenario came to, for people and programs that read the result.
+//! What a run of a scenario came to, read from its ledgers.
 
-use std::fmt;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use rehearsal_core::{
-    CaseResult, EndReason, Event, EventBody, Evidence, Failure, Ledger, Line, LineKind, MetricStatus, Player,
-    Timestamp, TokenUsage, ToolOutcome, Usage, Verdict,
+    CaseResult, ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn, EndReason,
+    EvaluationResult, EvaluationScope, Event, EventBody, ExecutionResult, Ledger, Line, LineKind,
+    MetricResult, MetricStatus, MockAnswer, MockReport, Player, StepResult, StepStatus, Timestamp,
+    ToolOutcome, TrajectoryKind, TrajectoryStep, Usage,
 };
-use rehearsal_sim::CaseRun;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use rehearsal_sim::{CaseRun, question_path};
 use serde_json::{Map, Value, json};
 
 use crate::play::{evaluators, mocks, termination};
 use crate::score::MISSING_STEP;
-use crate::{Action, Conversation, Evaluation, Prices, Scenario, Scope, Step, StepKind, StepView, TurnView};
+use crate::{Action, Conversation, Evaluation, Prices, Scenario, Step, StepKind, StepView, TurnView};
 
-/// What a run of a scenario came to.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ScenarioResult {
-    /// The scenario.
-    pub name: String,
-    /// What it is about.
-    pub description: String,
-    /// Words to select it by.
-    pub tags: Vec<String>,
-    /// Its file.
-    pub file: String,
-    /// Which repeat of it, from 0.
-    pub repeat: u32,
-    /// What it came to.
-    #[schemars(with = "Word<VerdictWord>")]
-    pub verdict: Verdict,
-    /// The seed that repeats it, as digits.
-    #[serde(with = "rehearsal_core::json::seed")]
-    #[schemars(with = "String")]
-    pub seed: u64,
-    /// How long it took.
-    pub duration_ms: u64,
-    /// What went wrong, if something did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<FailureForm>")]
-    pub error: Option<Failure>,
-    /// Why it ended before its steps did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub terminated_by: Option<String>,
-    /// Its steps, in order.
-    pub steps: Vec<StepResult>,
-    /// What its mocks did.
-    pub mocks: MockReport,
-    /// The tokens that were used, by the part that used them; nothing where no provider said.
-    #[schemars(with = "Value")]
-    pub token_usage: TokenUsage,
-    /// The folder of the run, where it was kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub folder: Option<String>,
-    /// Its ledgers, by file, where they were written.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ledgers: Vec<String>,
-    /// Its sessions in the store, by id, where they were kept.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sessions: Vec<String>,
-}
-
-/// What a step came to.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StepResult {
-    /// Its number, from 1.
-    pub step: usize,
-    /// Its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// What it does: `input`, `conversation` or `code`.
-    pub kind: String,
-    /// What it came to.
-    pub status: StepStatus,
-    /// What there is to say about that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// How it was executed; nothing for a step that was skipped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub execution: Option<ExecutionResult>,
-    /// What its evaluations found.
-    pub evaluations: Vec<EvaluationResult>,
-    /// Its conversation, where it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<ConversationResult>,
-}
-
-/// What a step came to, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StepStatus {
-    /// All its evaluations passed.
-    Passed,
-    /// One of its evaluations did not pass.
-    Failed,
-    /// It came to its end, and nothing was asked of it.
-    Unjudged,
-    /// It did not come to its end.
-    Errored,
-    /// It was not begun.
-    Skipped,
-}
-
-/// How a step or a turn was executed.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ExecutionResult {
-    /// How its code ended; 0 for one that talked and came to its end, nothing for one that did not.
-    pub exit_code: Option<i32>,
-    /// What its code wrote, or what was said.
-    pub stdout: String,
-    /// What its code complained of.
-    pub stderr: String,
-    /// The files in the environment, by path: the text, or an object that says why there is none.
-    pub files: Map<String, Value>,
-    /// When it began, in milliseconds since 1970.
-    pub started_at_ms: i64,
-    /// When it ended.
-    pub ended_at_ms: i64,
-    /// How long it took.
-    pub duration_ms: i64,
-    /// What the agent did.
-    pub trajectory: Vec<TrajectoryStep>,
-}
-
-/// Something the agent did or was given.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TrajectoryStep {
-    /// `thought`, `action`, `observation` or `message`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// When.
-    pub timestamp: String,
-    /// The number of its event on the ledger.
-    pub event: u64,
-    /// What.
-    pub content: Value,
-}
-
-/// What an evaluation found.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EvaluationResult {
-    /// Its name in the case.
-    pub name: String,
-    /// What it asks, without where.
-    #[serde(default)]
-    pub label: String,
-    /// What it looked at.
-    #[serde(default)]
-    pub scope: EvaluationScope,
-    /// Its type, such as `string_contains`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The line it stands at in the file.
-    pub line: usize,
-    /// Why it is asked, in the words of the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// `passed`, `failed`, `error` or `unscored`.
-    #[schemars(with = "Word<StatusWord>")]
-    pub status: MetricStatus,
-    /// Whether it passed.
-    pub success: bool,
-    /// What was looked for and what was found.
-    pub message: String,
-    /// How good, from 0 to 1, where it has degrees.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<f64>,
-    /// The value it looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
-    /// Why it came to that, with the numbers of events on the ledger.
-    #[schemars(with = "Vec<EvidenceForm>")]
-    pub evidence: Vec<Evidence>,
-}
-
-/// What an evaluation looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", rename_all = "snake_case")]
-pub enum EvaluationScope {
-    /// The whole session, or what an earlier version did not say.
-    #[default]
-    Session,
-    /// A step.
-    Step {
-        /// Its number, from 1.
-        step: usize,
-    },
-    /// A turn of a conversation.
-    Turn {
-        /// The number of the step, from 1.
-        step: usize,
-        /// The number of the turn in it, from 1.
-        turn: usize,
-    },
-    /// A conversation, when it had ended.
-    Final {
-        /// The number of the step, from 1.
-        step: usize,
-    },
-}
-
-impl EvaluationScope {
-    /// The part of the ledger that is looked at.
-    pub(crate) fn scope(self) -> Scope {
-        match self {
-            Self::Session => Scope::Session,
-            Self::Step { step } | Self::Final { step } => Scope::Step(step),
-            Self::Turn { step, turn } => Scope::Turn { step, turn },
-        }
-    }
-}
-
-/// Where it stands in the names of a case.
-impl fmt::Display for EvaluationScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Session => Ok(()),
-            Self::Step { step } => write!(f, "{step}"),
-            Self::Turn { step, turn } => write!(f, "{step}.{turn}"),
-            Self::Final { step } => write!(f, "{step} final"),
-        }
-    }
-}
-
-/// A conversation and what it came to.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ConversationResult {
-    /// Its turns, in order.
-    pub turns: Vec<ConversationTurn>,
-    /// How long it took, in milliseconds.
-    pub total_duration: i64,
-    /// Whether it ended before the most turns were taken.
-    pub terminated_early: bool,
-    /// What ended it.
-    pub termination_reason: Option<String>,
-    /// Why that was found to hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub termination_detail: Option<String>,
-    /// What its final evaluations found.
-    pub final_evaluations: Vec<EvaluationResult>,
-    /// What was said; nothing when the file does not want it exported.
-    pub conversation_transcript: Option<String>,
-    /// Whether every turn was answered and every turn and final evaluation passed.
-    pub success: bool,
-    /// Counts and times.
-    pub metrics: ConversationMetrics,
-}
-
-/// One exchange with the agent.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ConversationTurn {
-    /// Its number, from 1.
-    pub turn_number: usize,
-    /// What the user said.
-    pub user_input: String,
-    /// What the agent answered.
-    pub agent_response: String,
-    /// The session it belongs to.
-    pub room_id: String,
-    /// What the agent did.
-    pub trajectory: Vec<TrajectoryStep>,
-    /// How long it took, in milliseconds.
-    pub duration: i64,
-    /// How it was executed.
-    pub execution_result: ExecutionResult,
-    /// What the evaluations of this turn found.
-    pub turn_evaluations: Vec<EvaluationResult>,
-}
-
-/// Counts and times of a conversation.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ConversationMetrics {
-    /// How long it took, in milliseconds.
-    pub total_duration: i64,
-    /// How many turns were taken.
-    pub turn_count: usize,
-    /// How long a turn took on average, in milliseconds.
-    pub avg_turn_duration: f64,
-    /// How often models were asked in a turn on average: the agent's, the simulated user's and the judge's.
-    pub llm_calls_per_turn: f64,
-    /// The tokens that were used; nothing where a provider did not say.
-    pub token_usage: ConversationTokens,
-}
-
-/// Tokens of a conversation, read and written together; nothing where a provider did not say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ConversationTokens {
-    /// All of them.
-    pub total: Option<u64>,
-    /// The simulated user's.
-    pub user_simulation: Option<u64>,
-    /// The agent's.
-    pub agent_responses: Option<u64>,
-    /// The judge's.
-    pub evaluations: Option<u64>,
-}
-
-/// What the mocks of a scenario did.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct MockReport {
-    /// Which mock answered which call.
-    pub answered: Vec<MockAnswer>,
-    /// The mocks that answered nothing.
-    pub unused: Vec<String>,
-}
-
-/// A call that a mock or a real tool answered.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct MockAnswer {
-    /// The number of the result's event on the ledger.
-    pub event: u64,
-    /// The tool.
-    pub tool: String,
-    /// The mock; `the real tool` for one that ran.
-    pub by: String,
-    /// Whether the answer was an error.
-    pub failed: bool,
-}
-
-/// Stands for a type of another crate in the schema of the result.
-#[derive(JsonSchema)]
-#[schemars(transparent)]
-struct Word<T>(T);
-
-#[derive(JsonSchema)]
-#[schemars(rename_all = "snake_case", rename = "Verdict")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum VerdictWord {
-    Passed,
-    Failed,
-    Error,
-    Terminated,
-    Unjudged,
-}
-
-#[derive(JsonSchema)]
-#[schemars(rename_all = "snake_case", rename = "EvaluationStatus")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum StatusWord {
-    Passed,
-    Failed,
-    Error,
-    Unscored,
-}
-
-#[derive(JsonSchema)]
-#[schemars(rename = "Failure")]
-#[expect(dead_code, reason = "only its schema is used")]
-struct FailureForm {
-    /// The part of the run that failed: `system`, `user_agent` or `metric`.
-    phase: String,
-    /// A word for the kind of failure.
-    kind: String,
-    /// What went wrong and how to fix it.
-    message: String,
-}
-
-#[derive(JsonSchema)]
-#[schemars(rename = "Evidence")]
-#[expect(dead_code, reason = "only its schema is used")]
-struct EvidenceForm {
-    /// The reason.
-    text: String,
-    /// The numbers of the events it points at.
-    #[schemars(default, skip_serializing_if = "Vec::is_empty")]
-    events: Vec<u64>,
-}
-
-impl ScenarioResult {
-    /// Reads what a run came to from its ledgers.
-    pub fn new(scenario: &Scenario, file: &str, run: &CaseRun) -> Self {
-        let result = &run.result;
-        let reading = Reading { scenario, run, prices: Arc::new(scenario.prices.clone()) };
-        Self {
-            name: scenario.name.clone(),
-            description: scenario.description.clone(),
-            tags: scenario.tags.clone(),
-            file: file.to_owned(),
-            repeat: result.repeat,
-            verdict: result.status,
-            seed: result.seed,
-            duration_ms: result.duration_ms,
-            error: result.error.clone(),
-            terminated_by: Termination::of(run).map(|termination| termination.to_string()),
+impl Scenario {
+    /// What a run of it came to: what the run says, with its steps, as its ledgers show them.
+    pub fn result(&self, file: &str, run: &CaseRun) -> CaseResult {
+        let reading = Reading { scenario: self, run, prices: Arc::new(self.prices.clone()) };
+        let mut result = CaseResult {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            tags: self.tags.clone(),
+            file: Some(file.to_owned()),
+            // All of them were asked of steps, and stand there.
+            metrics: IndexMap::new(),
             steps: reading.steps(),
             mocks: reading.mocks(),
-            token_usage: result.token_usage,
             folder: kept_folder(&run.main),
-            ledgers: Vec::new(),
-            sessions: Vec::new(),
+            ..run.result.clone()
+        };
+        if result.termination_reason == Some(EndReason::MaxDuration) {
+            result.termination_detail = time_limit(&run.main).map(|limit| format!("{limit} was reached"));
         }
-    }
-
-    /// All evaluations, in the order they were made.
-    pub fn evaluations(&self) -> impl Iterator<Item = (&StepResult, &EvaluationResult)> {
-        self.steps.iter().flat_map(|step| {
-            let conversation = step.conversation.iter().flat_map(|conversation| {
-                let turns = conversation.turns.iter().flat_map(|turn| &turn.turn_evaluations);
-                turns.chain(&conversation.final_evaluations)
-            });
-            conversation.chain(&step.evaluations).map(move |evaluation| (step, evaluation))
-        })
-    }
-}
-
-/// What ended a run before its steps did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Termination {
-    /// A limit of the file, in its words.
-    Limit(String),
-    /// The limit of the whole run.
-    RunLimit,
-    /// Another reason.
-    Reason(EndReason),
-}
-
-impl Termination {
-    /// What ended a run, if something did before its steps.
-    pub fn of(run: &CaseRun) -> Option<Self> {
-        Some(match run.result.termination_reason? {
-            EndReason::MaxDuration => time_limit(&run.main).map_or(Self::RunLimit, Self::Limit),
-            reason => Self::Reason(reason),
-        })
-    }
-}
-
-impl fmt::Display for Termination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Limit(limit) => write!(f, "{limit} was reached"),
-            Self::RunLimit => f.write_str("the time limit of the run was reached"),
-            Self::Reason(reason) => {
-                f.write_str(&json!(reason).as_str().unwrap_or_default().replace('_', " "))
-            }
-        }
+        result
     }
 }
 
@@ -489,30 +78,33 @@ impl Reading<'_> {
         let number = view.started.step;
         let evaluations = self.found(&step.evaluations, EvaluationScope::Step { step: number });
         let conversation = match &step.action {
-            Action::Conversation { conversation, .. } => Some(self.conversation(conversation, view)),
+            Action::Conversation { conversation, .. } => {
+                Some(self.conversation(conversation, view, &evaluations))
+            }
             _ => None,
         };
-        let mut all: Vec<&EvaluationResult> = evaluations.iter().collect();
-        if let Some(conversation) = &conversation {
-            all.extend(conversation.turns.iter().flat_map(|turn| &turn.turn_evaluations));
-            all.extend(&conversation.final_evaluations);
-        }
-        let (status, note) = match &view.ended {
-            None => (StepStatus::Errored, Some("it did not come to its end".to_owned())),
-            Some(_) if all.is_empty() => (StepStatus::Unjudged, Some("it has no evaluations".to_owned())),
-            Some(_) if all.iter().all(|evaluation| evaluation.success) => (StepStatus::Passed, None),
-            Some(_) => (StepStatus::Failed, None),
-        };
-        StepResult {
+        let mut result = StepResult {
             step: number,
             name: step.name.clone(),
-            kind: kind(step).to_owned(),
-            status,
-            note,
+            kind: step.action.kind(),
+            status: StepStatus::Unjudged,
+            note: None,
             execution: Some(execution(view)),
             evaluations,
             conversation,
-        }
+        };
+        let mut all = result.evaluations().peekable();
+        let (status, note) = match &view.ended {
+            None => (StepStatus::Errored, Some("it did not come to its end".to_owned())),
+            Some(_) if all.peek().is_none() => {
+                (StepStatus::Unjudged, Some("it has no evaluations".to_owned()))
+            }
+            Some(_) if all.all(|evaluation| evaluation.success) => (StepStatus::Passed, None),
+            Some(_) => (StepStatus::Failed, None),
+        };
+        drop(all);
+        (result.status, result.note) = (status, note);
+        result
     }
 
     /// What the evaluations of a list found; those that were not made are unscored.
@@ -521,8 +113,10 @@ impl Reading<'_> {
         let pairs = named.iter().zip(evaluations);
         pairs
             .map(|(metric, evaluation)| {
-                let found = self.run.result.metrics.get(metric.name());
-                let nothing = "it was not evaluated";
+                let found = self.run.result.metrics.get(metric.name()).cloned();
+                let success = found.as_ref().is_some_and(MetricResult::passed);
+                let metric_result = found.unwrap_or_else(|| MetricResult::new(MetricStatus::Unscored));
+                let message = metric_result.evidence.first().map(|evidence| evidence.text.clone());
                 EvaluationResult {
                     name: metric.name().to_owned(),
                     label: evaluation.label(),
@@ -530,20 +124,20 @@ impl Reading<'_> {
                     kind: evaluation.type_name().to_owned(),
                     line: evaluation.line,
                     description: evaluation.description.clone(),
-                    status: found.map_or(MetricStatus::Unscored, |found| found.status),
-                    success: found.is_some_and(rehearsal_core::MetricResult::passed),
-                    message: found
-                        .and_then(|found| found.evidence.first())
-                        .map_or_else(|| nothing.to_owned(), |evidence| evidence.text.clone()),
-                    score: found.and_then(|found| found.score),
-                    value: found.and_then(|found| found.value.clone()),
-                    evidence: found.map(|found| found.evidence.clone()).unwrap_or_default(),
+                    success,
+                    message: message.unwrap_or_else(|| "it was not evaluated".to_owned()),
+                    metric: metric_result,
                 }
             })
             .collect()
     }
 
-    fn conversation(&self, conversation: &Conversation, view: &StepView<'_>) -> ConversationResult {
+    fn conversation(
+        &self,
+        conversation: &Conversation,
+        view: &StepView<'_>,
+        of_step: &[EvaluationResult],
+    ) -> ConversationResult {
         let number = view.started.step;
         let views = view.turns();
         let turns: Vec<ConversationTurn> = views
@@ -558,15 +152,14 @@ impl Reading<'_> {
         let end = view.ended.as_ref().and_then(|ended| ended.conversation.clone());
         let passed =
             |evaluations: &[EvaluationResult]| evaluations.iter().all(|evaluation| evaluation.success);
-        let total_duration = millis(view.started_at, view.ended_at);
         ConversationResult {
             success: end.is_some()
                 && views.iter().all(|turn| turn.agent.is_some())
                 && turns.iter().all(|turn| passed(&turn.turn_evaluations))
                 && passed(&final_evaluations),
-            metrics: self.conversation_metrics(view, &turns, total_duration),
+            metrics: self.conversation_metrics(view, &turns, final_evaluations.iter().chain(of_step)),
             turns,
-            total_duration,
+            total_duration: millis(view.started_at, view.ended_at),
             terminated_early: end.as_ref().is_none_or(|end| end.terminated_early),
             termination_reason: end.as_ref().map(|end| end.reason.clone()),
             termination_detail: end.map(|end| end.detail),
@@ -607,23 +200,23 @@ impl Reading<'_> {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts and milliseconds")]
-    fn conversation_metrics(
+    fn conversation_metrics<'e>(
         &self,
         view: &StepView<'_>,
-        turns: &[ConversationTurn],
-        total_duration: i64,
+        turns: &'e [ConversationTurn],
+        others: impl Iterator<Item = &'e EvaluationResult>,
     ) -> ConversationMetrics {
         let agent = asked(view.events.iter());
         let user = asked(self.simulations(view).into_iter());
-        let judging = self.run.judge.iter().flat_map(Ledger::events);
-        let judge = asked(judging.filter(|event| step_asked_about(event) == Some(view.started.step)));
+        let evaluations = turns.iter().flat_map(|turn| &turn.turn_evaluations).chain(others);
+        let judge = asked(self.questions(view.started.step, evaluations));
         let total = match (agent.1, user.1, judge.1) {
             (Some(agent), Some(user), Some(judge)) => Some(agent + user + judge),
             _ => None,
         };
         let count = turns.len().max(1) as f64;
         ConversationMetrics {
-            total_duration,
+            total_duration: millis(view.started_at, view.ended_at),
             turn_count: turns.len(),
             avg_turn_duration: turns.iter().map(|turn| turn.duration as f64).sum::<f64>() / count,
             llm_calls_per_turn: (agent.0 + user.0 + judge.0) as f64 / count,
@@ -659,6 +252,25 @@ impl Reading<'_> {
             }
         }
         events
+    }
+
+    /// What the judge did for the evaluations and conditions of a step.
+    fn questions<'e>(
+        &self,
+        step: usize,
+        evaluations: impl Iterator<Item = &'e EvaluationResult>,
+    ) -> impl Iterator<Item = &Arc<Event>> {
+        let metrics = &self.run.result.metrics;
+        let of_evaluation = |one: &EvaluationResult| {
+            metrics.get_index_of(&one.name).map(|place| question_path(place, &one.name))
+        };
+        let mut paths = vec![termination::question_path(step)];
+        paths.extend(evaluations.filter_map(of_evaluation));
+        let is_of_step = move |event: &&Arc<Event>| {
+            let path = event.invocation.as_ref();
+            path.is_some_and(|path| paths.iter().any(|about| path.is_within(about)))
+        };
+        self.run.judge.iter().flat_map(Ledger::events).filter(is_of_step)
     }
 
     fn mocks(&self) -> MockReport {
@@ -697,14 +309,6 @@ fn root(path: &str) -> &str {
     path.split_once('/').map_or(path, |(first, _)| first)
 }
 
-/// The step that the judge was asked about: both an evaluation, such as `4-2.1: llm_judge …`, and a condition, such as
-/// `condition-2.1-goal_achieved`, have its number after the first dash.
-fn step_asked_about(event: &Event) -> Option<usize> {
-    let (_, about) = event.invocation.as_ref()?.as_str().split_once('-')?;
-    let digits = about.len() - about.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    about[..digits].parse().ok()
-}
-
 /// How often models were asked, and the tokens of that; nothing where one answer does not say.
 fn asked<'a>(events: impl Iterator<Item = &'a Arc<Event>>) -> (usize, Option<u64>) {
     let answers = events.filter_map(|event| match &event.body {
@@ -728,20 +332,12 @@ fn skipped(step: &Step, number: usize, result: &CaseResult, begun: usize) -> Ste
     StepResult {
         step: number,
         name: step.name.clone(),
-        kind: kind(step).to_owned(),
+        kind: step.action.kind(),
         status: StepStatus::Skipped,
         note: Some(why.to_owned()),
         execution: None,
         evaluations: Vec::new(),
         conversation: None,
-    }
-}
-
-fn kind(step: &Step) -> &'static str {
-    match step.action {
-        Action::Input(_) => "input",
-        Action::Conversation { .. } => "conversation",
-        Action::Code { .. } => "code",
     }
 }
 
@@ -778,28 +374,27 @@ fn is_of_agent(event: &Event) -> bool {
 fn trajectory(events: &[Arc<Event>]) -> Vec<TrajectoryStep> {
     let mut steps = Vec::new();
     for event in events {
-        let mut push = |kind: &str, content: Value| {
-            let timestamp = event.at.to_string();
-            steps.push(TrajectoryStep { kind: kind.to_owned(), timestamp, event: event.seq, content });
+        let mut push = |kind: TrajectoryKind, content: Value| {
+            steps.push(TrajectoryStep { kind, timestamp: event.at, event: event.seq, content });
         };
         if let EventBody::ModelResponse(response) = &event.body {
             for part in response.content.parts.iter().filter(|part| part.thought) {
                 if let Some(text) = part.as_text() {
-                    push("thought", text.into());
+                    push(TrajectoryKind::Thought, text.into());
                 }
             }
         }
         match Line::of(event).map(|line| line.kind) {
-            Some(LineKind::Agent(text)) => push("message", text.into()),
+            Some(LineKind::Agent(text)) => push(TrajectoryKind::Message, text.into()),
             Some(LineKind::Call { tool, args }) => {
-                push("action", json!({"name": &*tool, "parameters": args}));
+                push(TrajectoryKind::Action, json!({"name": &*tool, "parameters": args}));
             }
             Some(LineKind::Result { tool, outcome }) => {
                 let content = match outcome {
                     ToolOutcome::Output(value) => json!({"name": &*tool, "result": value}),
                     ToolOutcome::Error(error) => json!({"name": &*tool, "error": error}),
                 };
-                push("observation", content);
+                push(TrajectoryKind::Observation, content);
             }
             _ => {}
         }

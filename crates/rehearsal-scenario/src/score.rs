@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::{EventBody, Failure, Ledger, Phase, SessionPart, Verdict, Yield};
+use rehearsal_core::{EvaluationScope, EventBody, Failure, Ledger, Phase, SessionPart, Verdict, Yield};
 use rehearsal_metrics::MetricRef;
 use rehearsal_sim::{CaseRun, Judges, Judgment, judge_ledger};
 
 use crate::play::evaluators;
-use crate::{
-    Action, BuildModel, CompileError, EvaluationScope, Scenario, StepKind, StepView, Strategy, TurnView,
-};
+use crate::{Action, BuildModel, CompileError, Scenario, StepKind, StepView, Strategy, TurnView};
 
 /// The kind of failure of a ledger that lacks a step of the file.
 pub(crate) const MISSING_STEP: &str = "missing_step";
@@ -158,7 +156,7 @@ impl Scenario {
 
 impl Action {
     /// What it is, as ledgers name it.
-    fn kind(&self) -> StepKind {
+    pub(crate) fn kind(&self) -> StepKind {
         match self {
             Self::Input(_) => StepKind::Input,
             Self::Conversation { .. } => StepKind::Conversation,

@@ -109,16 +109,18 @@ fn described() -> OpenApiRouter<Arc<App>> {
 }
 
 /// The description of the API.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
+pub(crate) fn openapi() -> String {
     let mut api = described().into_openapi();
     reply::complete_description(&mut api);
-    api
+    let mut api = serde_json::to_value(&api).expect("a description is always written");
+    runs::describe_results(&mut api);
+    rehearsal_core::json::to_string_pretty(&api).expect("a value is always written")
 }
 
 /// All calls, without the checks at the door.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (router, _) = described().split_for_parts();
-    let text: Arc<str> = rehearsal_core::json::to_string_pretty(&openapi()).unwrap_or_default().into();
+    let text: Arc<str> = openapi().into();
     router
         .route("/openapi.json", get(move || std::future::ready(reply::json_text(&text))))
         .fallback_service(get(page::serve).fallback(reply::no_such_call))

@@ -42,7 +42,7 @@ pub(crate) async fn evaluate(
     let upto = judging.ledger().events().len();
     let mut running = Vec::new();
     for (index, metric) in metrics.iter().enumerate() {
-        let path = InvocationId::root(format_args!("{}-{}", first + index, metric.name()));
+        let path = question_path(first + index, metric.name());
         let branch = judging.branch(upto, &path);
         running.push(evaluate_one(judges, main, metric, branch, path, ask_judges));
     }
@@ -56,6 +56,11 @@ pub(crate) async fn evaluate(
         results.push((metric.name().to_owned(), result));
     }
     results
+}
+
+/// Where the questions of a metric stand on the judge's ledger, by its place among the metrics of the case.
+pub fn question_path(place: usize, metric: &str) -> InvocationId {
+    InvocationId::root(format_args!("{place}-{metric}"))
 }
 
 async fn evaluate_one(

@@ -47,10 +47,8 @@ pub async fn judge_ledger(
     let limit = !matches!(end, EndReason::Completed | EndReason::Error);
     let times = (main.events().first(), main.events().last());
     let took = times.0.zip(times.1).map(|(first, last)| elapsed(first.at, last.at));
+    let status = verdict(end, error.as_ref(), judgment, &metrics);
     let result = CaseResult {
-        name: started.case.as_deref().unwrap_or_default().to_owned(),
-        repeat: 0,
-        status: verdict(end, error.as_ref(), judgment, &metrics),
         duration_ms: millis(took.unwrap_or_default()),
         turns: main.turns(),
         token_usage: TokenUsage {
@@ -59,10 +57,10 @@ pub async fn judge_ledger(
             judge: judge.as_ref().and_then(Ledger::usage),
         },
         termination_reason: limit.then_some(end),
-        seed,
         sessions: std::iter::once(&main).chain(&judge).map(|ledger| ledger.session().clone()).collect(),
         metrics,
         error,
+        ..CaseResult::new(started.case.as_deref().unwrap_or_default(), status, seed)
     };
     CaseRun { result, main, users: None, judge }
 }

@@ -163,14 +163,14 @@ impl Scene<'_> {
         self.found.extend(found);
     }
 
-    /// Asks the judge something that does not count in the verdict by itself. `about` names the question on the
-    /// judge's ledger.
+    /// Asks the judge something that does not count in the verdict by itself. The question stands below
+    /// `about` on the judge's ledger.
     ///
     /// # Errors
     /// Why there is no answer.
-    pub async fn ask_judge(&mut self, about: &str, question: &Question) -> Result<Value, Failure> {
+    pub async fn ask_judge(&mut self, about: &InvocationId, question: &Question) -> Result<Value, Failure> {
         let number = self.judging.ledger().events().len();
-        let path = InvocationId::root(format_args!("{about}-{number}"));
+        let path = about.child(number);
         let asked = ask_once(&self.case.judges, question, self.judging, path).await;
         asked.map_err(|message| Failure { phase: Phase::Metric, kind: "judge".to_owned(), message })
     }

@@ -107,17 +107,9 @@ impl CaseRun {
         let error = Failure { phase: Phase::System, kind: "panic".to_owned(), message };
         let main = Ledger::new(Ids::seeded(options.seed).session(name, 0));
         let result = CaseResult {
-            name: name.to_owned(),
             repeat: options.repeat,
-            status: Verdict::Error,
-            metrics: Metrics::new(),
-            duration_ms: 0,
-            turns: 0,
-            token_usage: TokenUsage::default(),
             error: Some(error),
-            termination_reason: None,
-            seed: options.seed,
-            sessions: Vec::new(),
+            ..CaseResult::new(name, Verdict::Error, options.seed)
         };
         Self { result, main, users: None, judge: None }
     }
@@ -364,15 +356,13 @@ impl Stage {
         let (users, judge) = (taken_part(self.users), taken_part(self.judging));
         let usage = |ledger: &Option<Ledger>| ledger.as_ref().and_then(Ledger::usage);
         let limit = !matches!(end, EndReason::Completed | EndReason::Error);
+        let status = verdict(end, error.as_ref(), case.judgment, &metrics);
         let result = CaseResult {
-            name: case.name.to_string(),
             repeat: options.repeat,
-            status: verdict(end, error.as_ref(), case.judgment, &metrics),
             duration_ms: millis(elapsed(began, options.clock.now())),
             turns: main.turns(),
             token_usage: TokenUsage { agent: main.usage(), user: usage(&users), judge: usage(&judge) },
             termination_reason: limit.then_some(end),
-            seed: options.seed,
             sessions: std::iter::once(&main)
                 .chain(&users)
                 .chain(&judge)
@@ -380,6 +370,7 @@ impl Stage {
                 .collect(),
             metrics,
             error,
+            ..CaseResult::new(&*case.name, status, options.seed)
         };
         CaseRun { result, main, users, judge }
     }

@@ -449,7 +449,8 @@ pub struct RunRecord {
     pub status: String,
     /// What tells it from other runs of the same.
     pub about: RunAbout,
-    /// What it came to, as `rehearse run --format json` prints it. In lists, only its `summary` and `durationMs`.
+    /// What it came to: a [`RunResult`](rehearsal_core::RunResult). What earlier versions wrote is read in that form. In
+    /// lists, only its `summary` and `duration_ms`.
     pub result: Option<Value>,
 }
 

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rehearsal_agent::Model;
+use rehearsal_core::CaseResult;
 use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_scenario::{
-    Backstage, CheckOptions, Commands, CompileError, Dialect, ModelChoice, Problem, Scenario, ScenarioResult,
-    Severity, Style, check_with, compile,
+    Backstage, CheckOptions, Commands, CompileError, Dialect, ModelChoice, Problem, Scenario, Severity,
+    Style, check_with, compile,
 };
 use rehearsal_sim::{CaseMaker, CaseRun, Suite};
 
@@ -37,7 +38,7 @@ use crate::scenario_models::{ModelBuilder, check_model};
 /// )?;
 /// let script = ScriptedModel::list("script", [Reply::text("Hello Ada!")]);
 /// let played = file.model("agent", script).run_blocking()?;
-/// assert_eq!(played.result.verdict, Verdict::Passed);
+/// assert_eq!(played.result.status, Verdict::Passed);
 /// # Ok::<(), ScenarioFileError>(())
 /// ```
 #[derive(Clone)]
@@ -84,7 +85,7 @@ pub enum ScenarioFileError {
 #[derive(Clone, Debug)]
 pub struct ScenarioRun {
     /// What it came to, as `rehearse run --json` writes it.
-    pub result: ScenarioResult,
+    pub result: CaseResult,
     /// The run itself, with its ledgers.
     pub run: Arc<CaseRun>,
 }
@@ -203,7 +204,7 @@ impl ScenarioFile {
     pub async fn run(&self) -> Result<ScenarioRun, ScenarioFileError> {
         let suite = Suite::new([self.maker()?]).run().await;
         let run = suite.runs.into_iter().next().expect("a suite of one case runs it");
-        let result = ScenarioResult::new(&self.scenario, &self.name, &run);
+        let result = self.scenario.result(&self.name, &run);
         Ok(ScenarioRun { result, run })
     }
 

@@ -32,7 +32,7 @@ fn a_model_of_the_test_plays_the_agent() {
         let played = file.clone().model("agent", says(text)).run_blocking().unwrap();
         assert_eq!(played.result.name, "greets");
         assert!(!played.run.events().is_empty());
-        played.result.verdict
+        played.result.status
     };
     assert_eq!(verdict("Hello Ada"), Verdict::Passed);
     assert_eq!(verdict("Hello you"), Verdict::Failed);

@@ -4,7 +4,7 @@ import { readJsonText, writeJson } from "../json/exact";
 import { hearTime } from "./clock";
 import type { components } from "./schema";
 
-type Schemas = components["schemas"];
+export type Schemas = components["schemas"];
 
 export type Session = Schemas["SessionView"];
 export type Sessions = Schemas["Sessions"];

@@ -839,8 +839,13 @@ export interface components {
             /** @description Why `adk eval` cannot run it to its end; empty where it can. */
             cautions?: string[];
         };
+        /** @description What happened, as typed entries. */
+        History: {
+            /** @description User queries, tool calls, tool outputs, tool errors, failed runs and final responses, in order. */
+            entries: Record<string, never>[];
+        };
         /** @description Why the last run of a session came to no answer. */
-        Failure: {
+        LastError: {
             /** @description The kind of error, such as the name of the exception. */
             type: string;
             /** @description What went wrong. */
@@ -855,11 +860,6 @@ export interface components {
              * @description The number of the event that says so.
              */
             seq: number;
-        };
-        /** @description What happened, as typed entries. */
-        History: {
-            /** @description User queries, tool calls, tool outputs, tool errors, failed runs and final responses, in order. */
-            entries: Record<string, never>[];
         };
         /** @description An agent that a host can run. */
         NewAgent: {
@@ -1056,12 +1056,8 @@ export interface components {
             duration_ms?: number | null;
             /** @description `running`, `passed`, `failed`, `error` or `interrupted`. */
             status: string;
-            /** @description How many of its cases came to what. */
-            summary?: {
-                [key: string]: unknown;
-            } | null;
-            /** @description What it came to. Left out in lists. */
-            result?: unknown;
+            summary?: components["schemas"]["Summary"];
+            result?: components["schemas"]["RunResult"];
         };
         /** @description A tool call without a result. */
         RunningCall: {
@@ -1124,7 +1120,7 @@ export interface components {
             /** @description `active`, `completed` or `cancelled`. */
             status: string;
             state?: components["schemas"]["SessionState"] | null;
-            last_error?: components["schemas"]["Failure"] | null;
+            last_error?: components["schemas"]["LastError"] | null;
             /** @description The agent, once one is chosen. */
             agent?: string | null;
             /** @description `api`, `adksim`, `run` or `import`. */
@@ -1249,6 +1245,489 @@ export interface components {
             kind: string;
             /** @description The session it is about. */
             session: string;
+        };
+        /** @description How many runs came to what. */
+        Summary: {
+            /**
+             * Format: uint32
+             * @description All of them.
+             */
+            total: number;
+            /**
+             * Format: uint32
+             * @description Every metric passed.
+             */
+            passed: number;
+            /**
+             * Format: uint32
+             * @description A metric failed.
+             */
+            failed: number;
+            /**
+             * Format: uint32
+             * @description Something went wrong.
+             */
+            errors: number;
+            /**
+             * Format: uint32
+             * @description Ran into a limit.
+             */
+            terminated: number;
+            /**
+             * Format: uint32
+             * @description Had no metrics.
+             */
+            unjudged: number;
+            /**
+             * Format: uint32
+             * @description Not started, because an earlier one did not pass.
+             */
+            not_run: number;
+        };
+        /** @description What one run of a case came to: of a case in Rust, of an ADK `EvalSet`, or of a scenario, which has steps. */
+        CaseResult: {
+            /** @description The case. */
+            name: string;
+            /** @description What it is about. */
+            description?: string;
+            /** @description Words to select it by. */
+            tags?: string[];
+            /** @description Its file, where it has one. */
+            file?: string | null;
+            /**
+             * Format: uint32
+             * @description Which repeat of it, from 0.
+             * @default 0
+             */
+            repeat: number;
+            /** @description What it came to. */
+            status: components["schemas"]["Verdict"];
+            /** @description The seed that repeats it, as digits. */
+            seed: string;
+            /**
+             * Format: uint64
+             * @description How long it took.
+             */
+            duration_ms: number;
+            /**
+             * Format: uint64
+             * @description How often the agent yielded and was resumed.
+             */
+            turns: number;
+            /** @description What went wrong, if something did. */
+            error?: components["schemas"]["Failure"] | null;
+            /** @description Why it ended before the agent or its steps did. */
+            termination_reason?: components["schemas"]["EndReason"] | null;
+            /** @description Which limit that was, in words for people. */
+            termination_detail?: string | null;
+            /** @description What each metric of the whole session found, in the order the case lists them. */
+            metrics: {
+                [key: string]: components["schemas"]["MetricResult"];
+            };
+            /**
+             * @description Its steps, in order; what was asked of them stands with them.
+             * @default []
+             */
+            steps: components["schemas"]["StepResult"][];
+            /** @description What its mocks did. */
+            mocks?: components["schemas"]["MockReport"];
+            /** @description The tokens that were used, by the part that used them. */
+            token_usage: components["schemas"]["TokenUsage"];
+            /** @description The folder in which its commands ran, where it was kept. */
+            folder?: string | null;
+            /** @description Its ledgers, by file, where they were written. */
+            ledgers?: string[];
+            /**
+             * @description Its sessions: the agent's, then those of its users and its judge where they took part. Where it was kept, these
+             *     are their ids in the store.
+             * @default []
+             */
+            sessions: string[];
+            /** @description The events of these sessions, where they were asked for, in the form of a ledger. */
+            events?: {
+                [key: string]: unknown;
+            }[];
+        };
+        /** @description What a case came to. */
+        Verdict: "passed" | "failed" | "error" | "terminated" | "unjudged";
+        /** @description Something that went wrong and ended a session. */
+        Failure: {
+            /** @description The part of the run that failed. */
+            phase: components["schemas"]["Phase"];
+            /** @description A word for the kind of failure, such as `unmocked_tool`. */
+            kind: string;
+            /** @description What went wrong and how to fix it. */
+            message: string;
+        };
+        /** @description The part of a run that failed. */
+        Phase: "system" | "user_agent" | "metric";
+        /** @description Why a session ended. */
+        EndReason: "completed" | "state_matches" | "max_turns" | "max_duration" | "error" | "cancelled";
+        /** @description What a metric found. */
+        MetricResult: {
+            /** @description What it came to. */
+            status: components["schemas"]["MetricStatus"];
+            /**
+             * Format: double
+             * @description How good, from 0 to 1, where the metric has degrees.
+             */
+            score?: number | null;
+            /** @description The value it looked at. */
+            value?: unknown;
+            /** @description Why it came to that. */
+            evidence?: components["schemas"]["Evidence"][];
+        };
+        /** @description What a metric came to. */
+        MetricStatus: "passed" | "failed" | "error" | "unscored";
+        /** @description One reason for a metric's result. */
+        Evidence: {
+            /** @description The reason. */
+            text: string;
+            /** @description The numbers of the events it points at. */
+            events?: number[];
+        };
+        /** @description What a step came to. */
+        StepResult: {
+            /**
+             * Format: uint
+             * @description Its number, from 1.
+             */
+            step: number;
+            /** @description Its name. */
+            name?: string | null;
+            /** @description What it does. */
+            kind: components["schemas"]["StepKind"];
+            /** @description What it came to. */
+            status: components["schemas"]["StepStatus"];
+            /** @description What there is to say about that. */
+            note?: string | null;
+            /** @description How it was executed; nothing for a step that was skipped. */
+            execution?: components["schemas"]["ExecutionResult"] | null;
+            /** @description What its evaluations found. */
+            evaluations: components["schemas"]["EvaluationResult"][];
+            /** @description Its conversation, where it is one. */
+            conversation?: components["schemas"]["ConversationResult"] | null;
+        };
+        /** @description What a step does, as the ledger names it. */
+        StepKind: "input" | "conversation" | "code";
+        /** @description What a step came to, in a word. */
+        StepStatus: "passed" | "failed" | "unjudged" | "errored" | "skipped";
+        /** @description How a step or a turn was executed. */
+        ExecutionResult: {
+            /**
+             * Format: int32
+             * @description How its code ended; 0 for one that talked and came to its end, nothing for one that did not.
+             */
+            exit_code: number | null;
+            /** @description What its code wrote, or what was said. */
+            stdout: string;
+            /** @description What its code complained of. */
+            stderr: string;
+            /** @description The files in the environment, by path: the text, or an object that says why there is none. */
+            files: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: int64
+             * @description When it began, in milliseconds since 1970.
+             */
+            started_at_ms: number;
+            /**
+             * Format: int64
+             * @description When it ended.
+             */
+            ended_at_ms: number;
+            /**
+             * Format: int64
+             * @description How long it took.
+             */
+            duration_ms: number;
+            /** @description What the agent did. */
+            trajectory: components["schemas"]["TrajectoryStep"][];
+        };
+        /** @description Something the agent did or was given. */
+        TrajectoryStep: {
+            /** @description What kind of thing. */
+            type: components["schemas"]["TrajectoryKind"];
+            /** @description When. */
+            timestamp: string;
+            /**
+             * Format: uint64
+             * @description The number of its event on the ledger.
+             */
+            event: number;
+            /** @description What. */
+            content: unknown;
+        };
+        /** @description A kind of thing that the agent does or is given. */
+        TrajectoryKind: "thought" | "action" | "observation" | "message";
+        /** @description What an evaluation found. */
+        EvaluationResult: {
+            /** @description Its name in the case. */
+            name: string;
+            /** @description What it asks, without where. */
+            label: string;
+            /** @description What it looked at. */
+            scope: components["schemas"]["EvaluationScope"];
+            /** @description Its type, such as `string_contains`. */
+            type: string;
+            /**
+             * Format: uint
+             * @description The line it stands at in the file.
+             */
+            line: number;
+            /** @description Why it is asked, in the words of the file. */
+            description?: string | null;
+            /** @description Whether it passed. */
+            success: boolean;
+            /** @description What was looked for and what was found: its first piece of evidence. */
+            message: string;
+            /** @description What it came to. */
+            status: components["schemas"]["MetricStatus"];
+            /**
+             * Format: double
+             * @description How good, from 0 to 1, where the metric has degrees.
+             */
+            score?: number | null;
+            /** @description The value it looked at. */
+            value?: unknown;
+            /** @description Why it came to that. */
+            evidence?: components["schemas"]["Evidence"][];
+        };
+        /** @description What an evaluation looked at. */
+        EvaluationScope: {
+            /** @constant */
+            of: "session";
+        } | {
+            /** @constant */
+            of: "step";
+            /**
+             * Format: uint
+             * @description Its number, from 1.
+             */
+            step: number;
+        } | {
+            /** @constant */
+            of: "turn";
+            /**
+             * Format: uint
+             * @description The number of the step, from 1.
+             */
+            step: number;
+            /**
+             * Format: uint
+             * @description The number of the turn in it, from 1.
+             */
+            turn: number;
+        } | {
+            /** @constant */
+            of: "final";
+            /**
+             * Format: uint
+             * @description The number of the step, from 1.
+             */
+            step: number;
+        };
+        /** @description A conversation and what it came to. */
+        ConversationResult: {
+            /** @description Its turns, in order. */
+            turns: components["schemas"]["ConversationTurn"][];
+            /**
+             * Format: int64
+             * @description How long it took, in milliseconds.
+             */
+            total_duration: number;
+            /** @description Whether it ended before the most turns were taken. */
+            terminated_early: boolean;
+            /** @description What ended it. */
+            termination_reason: string | null;
+            /** @description Why that was found to hold. */
+            termination_detail?: string | null;
+            /** @description What its final evaluations found. */
+            final_evaluations: components["schemas"]["EvaluationResult"][];
+            /** @description What was said; nothing when the file does not want it exported. */
+            conversation_transcript: string | null;
+            /** @description Whether every turn was answered and every turn and final evaluation passed. */
+            success: boolean;
+            /** @description Counts and times. */
+            metrics: components["schemas"]["ConversationMetrics"];
+        };
+        /** @description One exchange with the agent. */
+        ConversationTurn: {
+            /**
+             * Format: uint
+             * @description Its number, from 1.
+             */
+            turn_number: number;
+            /** @description What the user said. */
+            user_input: string;
+            /** @description What the agent answered. */
+            agent_response: string;
+            /** @description The session it belongs to. */
+            room_id: string;
+            /** @description What the agent did. */
+            trajectory: components["schemas"]["TrajectoryStep"][];
+            /**
+             * Format: int64
+             * @description How long it took, in milliseconds.
+             */
+            duration: number;
+            /** @description How it was executed. */
+            execution_result: components["schemas"]["ExecutionResult"];
+            /** @description What the evaluations of this turn found. */
+            turn_evaluations: components["schemas"]["EvaluationResult"][];
+        };
+        /** @description Counts and times of a conversation. */
+        ConversationMetrics: {
+            /**
+             * Format: int64
+             * @description How long it took, in milliseconds.
+             */
+            total_duration: number;
+            /**
+             * Format: uint
+             * @description How many turns were taken.
+             */
+            turn_count: number;
+            /**
+             * Format: double
+             * @description How long a turn took on average, in milliseconds.
+             */
+            avg_turn_duration: number;
+            /**
+             * Format: double
+             * @description How often models were asked in a turn on average: the agent's, the simulated user's and the judge's.
+             */
+            llm_calls_per_turn: number;
+            /** @description The tokens that were used; nothing where a provider did not say. */
+            token_usage: components["schemas"]["ConversationTokens"];
+        };
+        /** @description Tokens of a conversation, read and written together; nothing where a provider did not say. */
+        ConversationTokens: {
+            /**
+             * Format: uint64
+             * @description All of them.
+             */
+            total: number | null;
+            /**
+             * Format: uint64
+             * @description The simulated user's.
+             */
+            user_simulation: number | null;
+            /**
+             * Format: uint64
+             * @description The agent's.
+             */
+            agent_responses: number | null;
+            /**
+             * Format: uint64
+             * @description The judge's.
+             */
+            evaluations: number | null;
+        };
+        /** @description What the mocks of a case did. */
+        MockReport: {
+            /** @description Which mock answered which call. */
+            answered: components["schemas"]["MockAnswer"][];
+            /** @description The mocks that answered nothing. */
+            unused: string[];
+        };
+        /** @description A call that a mock, a person or a real tool answered. */
+        MockAnswer: {
+            /**
+             * Format: uint64
+             * @description The number of the result's event on the ledger.
+             */
+            event: number;
+            /** @description The tool. */
+            tool: string;
+            /** @description The mock; `the real tool` for one that ran. */
+            by: string;
+            /** @description Whether the answer was an error. */
+            failed: boolean;
+        };
+        /** @description Tokens by the part that used them; nothing where no provider said. */
+        TokenUsage: {
+            /** @description The agent under test. */
+            agent?: components["schemas"]["Usage"] | null;
+            /** @description The simulated users. */
+            user?: components["schemas"]["Usage"] | null;
+            /** @description The judge. */
+            judge?: components["schemas"]["Usage"] | null;
+        };
+        /** @description Tokens that a model call cost. */
+        Usage: {
+            /**
+             * Format: uint64
+             * @description Tokens read, cached ones included.
+             */
+            input: number;
+            /**
+             * Format: uint64
+             * @description Tokens written, thoughts included.
+             */
+            output: number;
+            /**
+             * Format: uint64
+             * @description Of the tokens read, those that came from a cache.
+             */
+            cached?: number;
+            /**
+             * Format: uint64
+             * @description Of the tokens written, those that were thoughts.
+             */
+            thoughts?: number;
+        };
+        /** @description What the repeats of one case say together. */
+        RepeatStatistics: {
+            /** @description The case. */
+            name: string;
+            /**
+             * Format: uint32
+             * @description How often it ran.
+             */
+            runs: number;
+            /**
+             * Format: uint32
+             * @description How often it passed.
+             */
+            passed: number;
+            /** @description For k from 1 to `runs`: the chance that at least one of k runs passes. */
+            pass_at_k: number[];
+            /** @description For k from 1 to `runs`: the chance that all of k runs pass. */
+            pass_hat_k: number[];
+            /** @description The 95 % Wilson interval of the pass rate. */
+            wilson: [
+                number,
+                number
+            ];
+        };
+        /** @description What a run of a suite came to. */
+        RunResult: {
+            /**
+             * Format: uint32
+             * @description The version of this form.
+             */
+            version: number;
+            /** @description The ADK `EvalSet` whose cases were run, where it was one. */
+            eval_set?: string | null;
+            /** @description When it began. */
+            started_at: string;
+            /**
+             * Format: uint64
+             * @description How long it took, in milliseconds.
+             */
+            duration_ms: number;
+            /** @description Where its chance came from: a number of 64 bits, as digits. */
+            seed: string;
+            /** @description Whether somebody interrupted it. */
+            interrupted: boolean;
+            /** @description The counts. */
+            summary: components["schemas"]["Summary"];
+            /** @description What each case came to, in the order of the cases, repeats of a case one after the other. */
+            results: components["schemas"]["CaseResult"][];
+            /** @description Statistics of each case over its repeats, where a case was repeated. */
+            repeats?: components["schemas"]["RepeatStatistics"][];
         };
     };
     responses: never;

@@ -1,26 +1,29 @@
 import { describe, expect, it } from "vitest";
-import { readCase } from "../../src/rooms/runs/data/case";
 import { compare } from "../../src/rooms/runs/data/compare";
+import * as results from "./results";
 
-const cases = (...all: object[]) => all.map((one, index) => readCase({ file: "a.yaml", ...one }, index));
+const cases = (...all: Told[]) =>
+  results.cases(...all.map((one) => results.scenario(one.name, one.status, one)));
+type Told = { name: string; status: string; [more: string]: unknown };
+
 const names = (found: { after?: { name: string }; name?: string }[]) =>
   found.map((one) => one.after?.name ?? one.name);
 
 describe("two runs", () => {
   it("show what broke and what was fixed apart from the rest", () => {
     const before = cases(
-      { name: "breaks", verdict: "passed" },
-      { name: "heals", verdict: "error" },
-      { name: "shifts", verdict: "failed" },
-      { name: "stays", verdict: "failed" },
-      { name: "goes", verdict: "passed" },
+      { name: "breaks", status: "passed" },
+      { name: "heals", status: "error" },
+      { name: "shifts", status: "failed" },
+      { name: "stays", status: "failed" },
+      { name: "goes", status: "passed" },
     );
     const after = cases(
-      { name: "comes", verdict: "passed" },
-      { name: "stays", verdict: "failed" },
-      { name: "shifts", verdict: "error" },
-      { name: "heals", verdict: "passed" },
-      { name: "breaks", verdict: "unjudged" },
+      { name: "comes", status: "passed" },
+      { name: "stays", status: "failed" },
+      { name: "shifts", status: "error" },
+      { name: "heals", status: "passed" },
+      { name: "breaks", status: "unjudged" },
     );
     const changed = compare(before, after);
     expect(names(changed.broken)).toEqual(["breaks"]);
@@ -32,9 +35,9 @@ describe("two runs", () => {
   });
 
   it("match by file, name and repeat, and twins by their order", () => {
-    const one = { name: "a", verdict: "passed" };
+    const one = { name: "a", status: "passed" };
     const before = cases(one, { ...one, repeat: 1 }, { ...one, file: "b.yaml" }, one);
-    const after = cases(one, { ...one, repeat: 1, verdict: "failed" }, one, { ...one, file: "b.yaml" });
+    const after = cases(one, { ...one, repeat: 1, status: "failed" }, one, { ...one, file: "b.yaml" });
     const changed = compare(before, after);
     expect(changed.broken.map((pair) => pair.after.repeat)).toEqual([1]);
     expect(changed.same).toHaveLength(3);
@@ -42,14 +45,13 @@ describe("two runs", () => {
   });
 
   it("say which score, evaluation or duration changed", () => {
-    const judged = (score: number | undefined, status: string, durationMs: number) => ({
+    const judged = (score: number | undefined, status: string, duration_ms: number) => ({
       name: "a",
-      verdict: "passed",
-      durationMs,
-      steps: [{ evaluations: [{ name: "1: judge", status, score }] }],
+      status: "passed",
+      duration_ms,
+      steps: [results.step({ evaluations: [results.evaluation("1: judge", status, { score })] })],
     });
-    const changesOf = (before: object, after: object) =>
-      compare(cases(before), cases(after)).moved[0]?.changes;
+    const changesOf = (before: Told, after: Told) => compare(cases(before), cases(after)).moved[0]?.changes;
     expect(changesOf(judged(0.9, "passed", 5), judged(0.75, "passed", 9))).toEqual([
       "1: judge: score 0.9 → 0.75",
     ]);
@@ -59,28 +61,30 @@ describe("two runs", () => {
     expect(changesOf(judged(1, "passed", 500), judged(1, "passed", 1500))).toEqual([
       "slower: 500 ms → 1.5 s",
     ]);
-    expect(changesOf(judged(1, "passed", 5), { name: "a", verdict: "passed", durationMs: 5 })).toEqual([
-      "1: judge: no longer asked",
-    ]);
+    expect(
+      changesOf(judged(1, "passed", 5), { name: "a", status: "passed", duration_ms: 5 } as Told),
+    ).toEqual(["1: judge: no longer asked"]);
     expect(changesOf(judged(1, "passed", 1000), judged(1, "passed", 1100))).toBeUndefined();
   });
 
   it("compare what is asked in each turn with the same turn", () => {
     const talk = (...statuses: string[]) => ({
       name: "a",
-      verdict: "passed",
+      status: "passed",
       steps: [
-        {
+        results.step({
           conversation: {
-            turns: statuses.map((status) => ({ turnEvaluations: [{ name: "1: polite", status }] })),
+            turns: statuses.map((status) => ({
+              turn_evaluations: [results.evaluation("1: polite", status)],
+            })),
+            final_evaluations: [],
           },
-        },
+        }),
       ],
     });
     const same = compare(cases(talk("passed", "passed")), cases(talk("passed", "passed")));
     expect(same.same).toHaveLength(1);
-    const changesOf = (before: object, after: object) =>
-      compare(cases(before), cases(after)).moved[0]?.changes;
+    const changesOf = (before: Told, after: Told) => compare(cases(before), cases(after)).moved[0]?.changes;
     expect(changesOf(talk("passed", "failed"), talk("passed", "unscored"))).toEqual([
       "1: polite (2): failed → unscored",
     ]);
@@ -91,10 +95,10 @@ describe("two runs", () => {
   it("are compared when they are empty or large", () => {
     expect(compare([], []).same).toEqual([]);
     const many = cases(
-      ...Array.from({ length: 20_000 }, (_, index) => ({ name: `case ${index}`, verdict: "passed" })),
+      ...Array.from({ length: 20_000 }, (_, index) => ({ name: `case ${index}`, status: "passed" })),
     );
     expect(compare(many, many).same).toHaveLength(20_000);
-    const alike = cases(...Array.from({ length: 20_000 }, () => ({ name: "same", verdict: "passed" })));
+    const alike = cases(...Array.from({ length: 20_000 }, () => ({ name: "same", status: "passed" })));
     const began = performance.now();
     expect(compare(alike, alike).same).toHaveLength(20_000);
     expect(performance.now() - began).toBeLessThan(10_000);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Problem, type Run } from "../../src/api/client";
-import { again, checksOf, quoted, readCase } from "../../src/rooms/runs/data/case";
-import { eventsOf, readCheck } from "../../src/rooms/runs/data/check";
+import { again, checksOf, quoted, terminatedBy } from "../../src/rooms/runs/data/case";
+import { eventsOf } from "../../src/rooms/runs/data/check";
 import { inWords, pointsOf } from "../../src/rooms/runs/data/points";
 import { parse } from "../../src/rooms/runs/data/read";
 import { failuresAround, filter, group, readResult, tookMs } from "../../src/rooms/runs/data/result";
@@ -10,21 +10,15 @@ import { linesOf } from "../../src/rooms/runs/data/transcript";
 import { verdictOf, worst } from "../../src/rooms/runs/data/verdict";
 import { server } from "../../src/rooms/runs/source";
 import { Shelf } from "../../src/rooms/runs/summaries";
+import { cases, scenario, suite } from "./results";
 
-const run = (result?: unknown, more: Partial<Run> = {}): Run => ({
+const run = (result?: object, more: Partial<Run> = {}): Run => ({
   id: "r",
   title: "a suite",
   status: "passed",
   started_at: "2026-01-01T10:00:00Z",
   ended_at: "2026-01-01T10:00:02Z",
-  ...(result === undefined ? {} : { result }),
-  ...more,
-});
-
-const scenario = (name: string, verdict: string, more: object = {}) => ({
-  name,
-  verdict,
-  file: "a.yaml",
+  ...(result === undefined ? {} : { result: result as NonNullable<Run["result"]> }),
   ...more,
 });
 
@@ -50,60 +44,39 @@ describe("verdicts", () => {
 });
 
 describe("seeds", () => {
-  it("keep all their digits", () => {
-    const read = parse<Run>(
-      '{"result":{"scenarios":[{"name":"a","file":"a.yaml","seed": 10149411717537535150}]}}',
-    );
-    const [one] = readResult(read)?.cases ?? [];
-    expect(one?.seed).toBe("10149411717537535150");
+  it("keep all their digits, and go into a command that a shell reads", () => {
+    const [one] = cases(scenario("a", "passed", { seed: "10149411717537535150" }));
     expect(one && again(one)).toBe("rehearse run a.yaml --case-seed 10149411717537535150");
+    expect(quoted("a b's.yaml")).toBe("'a b'\\''s.yaml'");
+    const [other] = cases(scenario("a", "passed", { file: undefined }));
+    expect(other && again(other)).toBeNull();
   });
 
   it("are only found where they are keys", () => {
     const value = { text: '{"seed": 10149411717537535150}', seed: 7, last: ',"seed":12345678901234567890}' };
     expect(parse(JSON.stringify(value))).toEqual(value);
   });
-
-  it("of any size and form are read", () => {
-    const seedOf = (seed: string) => readCase(parse(`{"seed":${seed}}`), 0).seed;
-    expect(["7", '"7"', "18446744073709551615", '"18446744073709551615"'].map(seedOf)).toEqual([
-      "7",
-      "7",
-      "18446744073709551615",
-      "18446744073709551615",
-    ]);
-    expect(["-18446744073709551615", "null", "{}", '"x"'].map(seedOf)).toEqual([null, null, null, null]);
-  });
-
-  it("go into a command that a shell reads", () => {
-    expect(quoted("a b's.yaml")).toBe("'a b'\\''s.yaml'");
-    expect(again(readCase({ name: "a", seed: 1 }, 0))).toBeNull();
-  });
 });
 
 describe("summaries", () => {
-  it("are those that the run says", () => {
-    const summary = { total: 10, passed: 7, failed: 1, errors: 1, terminated: 0, unjudged: 1, not_run: 0 };
-    expect(summaryOf(run({ summary }))).toEqual({ ...summary, not_run: undefined, notRun: 0 });
-    expect(summaryOf(run(undefined, { summary } as Partial<Run>))?.passed).toBe(7);
+  it("are those that the run says, or its result", () => {
+    const summary = { ...count(["passed", "failed", "error"]), not_run: 1 };
+    expect(summaryOf(run(suite([], { summary })))).toEqual(summary);
+    expect(summaryOf(run(undefined, { summary }))).toEqual(summary);
+    expect(counted(summary)).toEqual(["1 failed", "1 error", "1 not run", "1 passed"]);
   });
 
-  it("are counted where a run does not say them", () => {
-    const cases = [scenario("a", "passed"), scenario("b", "failed"), scenario("c", "what?")];
-    const summary = summaryOf(run({ scenarios: cases }));
-    expect(summary).toMatchObject({ total: 3, passed: 1, failed: 1, unjudged: 1 });
-    expect(summary && counted(summary)).toEqual(["1 failed", "1 unjudged", "1 passed"]);
+  it("count what nobody can say as unjudged", () => {
+    expect(count(["passed", "unknown"])).toMatchObject({ total: 2, passed: 1, unjudged: 1 });
   });
 
   it("are nothing for a run without a result", () => {
     expect(summaryOf(run())).toBeNull();
-    expect(summaryOf(run(null))).toBeNull();
-    expect(summaryOf(run("broken"))).toBeNull();
     expect(passRate(null)).toBeNull();
   });
 
   it("give rates of what was started", () => {
-    const summary = { ...count(["passed", "failed"]), total: 4, notRun: 2 };
+    const summary = { ...count(["passed", "failed"]), total: 4, not_run: 2 };
     expect(passRate(summary)).toBe(0.5);
     expect(passRate(count([]))).toBeNull();
   });
@@ -162,7 +135,7 @@ describe("counts of many runs", () => {
       atOnce -= 1;
       if (id === "7" && asked < 30) throw new Error("away");
       if (id === "8") throw new Problem(404, "not_found", "gone");
-      return run({ scenarios: [scenario("a", "passed")] }, { id });
+      return run(suite([scenario("a", "passed")]), { id });
     });
     let told = 0;
     shelf.subscribe(() => {
@@ -188,67 +161,47 @@ describe("results", () => {
     const metrics = {
       tool_trajectory: { status: "passed", score: 1, evidence: [{ text: "equal", events: [3] }] },
     };
-    const one = {
-      name: "golden",
-      status: "failed",
-      metrics,
-      duration_ms: 12,
-      sessions: ["s"],
-      token_usage: {},
-    };
-    const result = readResult(run({ evalSet: "set", cases: [one] }));
-    expect(result?.cases[0]).toMatchObject({ n: 1, verdict: "failed", durationMs: 12, sessions: ["s"] });
-    expect(result?.cases[0]?.metrics[0]).toMatchObject({
-      name: "tool_trajectory",
-      message: "equal",
-      score: 1,
-    });
+    const result = readResult(run(suite([scenario("golden", "failed", { metrics })], { eval_set: "set" })));
+    expect(result?.eval_set).toBe("set");
+    const one = result?.cases[0];
+    expect(one).toMatchObject({ n: 1, verdict: "failed", duration_ms: 3 });
+    const checks = one ? checksOf(one) : [];
+    expect(checks).toMatchObject([{ name: "tool_trajectory", message: "equal", score: 1 }]);
+    expect([...eventsOf(checks)]).toEqual([3]);
+  });
+
+  it("say what ended a case", () => {
+    const ended = (more: object) => cases(scenario("a", "terminated", more)).map(terminatedBy);
+    expect(ended({ termination_reason: "max_turns" })).toEqual(["max turns"]);
+    expect(ended({ termination_reason: "max_duration", termination_detail: "the limit" })).toEqual([
+      "the limit",
+    ]);
+    expect(ended({})).toEqual([null]);
   });
 
   it("group repeats with their share, what needs a look first", () => {
-    const cases = [0, 1, 2].map((repeat) =>
-      scenario("a", repeat === 1 ? "failed" : "passed", { repeat, durationMs: 3 }),
-    );
-    const [one, other] = group(
-      readResult(run({ scenarios: [...cases, scenario("b", "passed")] }))?.cases ?? [],
-    );
+    const repeats = [0, 1, 2].map((repeat) => scenario("a", repeat === 1 ? "failed" : "passed", { repeat }));
+    const [one, other] = group(cases(...repeats, scenario("b", "passed", { duration_ms: 7 })));
     expect(one).toMatchObject({ name: "a", passed: 2, verdict: "failed", meanMs: 3 });
     expect(one?.cases.map((each) => each.repeat)).toEqual([1, 0, 2]);
-    expect(other?.meanMs).toBeNull();
+    expect(other?.meanMs).toBe(7);
   });
 
   it("are filtered by verdict and by all words", () => {
-    const scenarios = [scenario("Late parcel", "failed", { tags: ["tools"] }), scenario("Hello", "passed")];
-    const cases = readResult(run({ scenarios }))?.cases ?? [];
-    expect(filter(cases, "", "TOOLS parcel")).toHaveLength(1);
-    expect(filter(cases, "passed", "parcel")).toHaveLength(0);
-    expect(filter(cases, "", "a.yaml")).toHaveLength(2);
+    const some = cases(scenario("Late parcel", "failed", { tags: ["tools"] }), scenario("Hello", "passed"));
+    expect(filter(some, "", "TOOLS parcel")).toHaveLength(1);
+    expect(filter(some, "passed", "parcel")).toHaveLength(0);
+    expect(filter(some, "", "a.yaml")).toHaveLength(2);
   });
 
-  it("with missing and strange fields are read without complaint", () => {
-    const strange: unknown[] = [
-      null,
-      1,
-      "x",
-      [],
-      {},
-      { scenarios: 3 },
-      { scenarios: [null, 1, "x", [], {}] },
-    ];
-    strange.push({
-      scenarios: [{ steps: [null, { evaluations: [null], conversation: { turns: [null] } }], mocks: 1 }],
-    });
-    strange.push({
-      cases: [{ metrics: { a: null, b: 1 }, error: "broke", token_usage: { agent: 1 } }],
-      summary: [],
-    });
-    for (const result of strange) {
-      const read = readResult(run(result));
-      for (const one of read?.cases ?? []) {
-        expect(one.verdict).toBe("unknown");
-        expect(() => checksOf(one).map((check) => check.evidence)).not.toThrow();
-      }
-    }
+  it("of a form of tomorrow are none", () => {
+    expect(readResult(run(suite([], { version: 3 })))).toBeNull();
+    expect(readResult(run({ older: true }))).toBeNull();
+    expect(readResult(run())).toBeNull();
+  });
+
+  it("take as long as the run says, or as its clock says", () => {
+    expect(tookMs(run(undefined, { duration_ms: 5 }))).toBe(5);
     expect(tookMs(run(undefined, { ended_at: null }))).toBeNull();
     expect(tookMs(run())).toBe(2000);
   });
@@ -256,24 +209,6 @@ describe("results", () => {
 
 describe("whole numbers of any size", () => {
   const id = "1234567890123456789";
-
-  it("keep their digits wherever a result shows values", () => {
-    const one = readCase(
-      parse(`{
-        "error": {"why": ${id}},
-        "durationMs": ${id},
-        "mocks": ${id},
-        "steps": [{"execution": {"files": {"a.json": {"id": ${id}}}}, "evaluations": [{"value": ${id}}, ${id}]}]
-      }`),
-      0,
-    );
-    expect(one.error?.message).toBe(`{"why":${id}}`);
-    expect(one.steps[0]?.execution?.files).toEqual([["a.json", `{"id":${id}}`]]);
-    expect(String(one.steps[0]?.checks[0]?.value)).toBe(id);
-    expect(one.steps[0]?.checks[1]?.name).toBe("unnamed");
-    expect(one.mocks).toEqual({ answered: [], unused: [] });
-    expect(one.durationMs).toBe(Number(id));
-  });
 
   it("are read as they are by a run, its list and its transcript", async () => {
     vi.stubGlobal("fetch", async () => new Response(`{"events":[],"last_seq":0,"result":{"n":${id}}}`));
@@ -286,18 +221,6 @@ describe("whole numbers of any size", () => {
       `calls f {"id":${id}}`,
       `gives ${id}`,
     ]);
-  });
-});
-
-describe("evidence", () => {
-  it("is found with its events, also in older forms", () => {
-    const check = readCheck({
-      status: "failed",
-      evidence: [{ text: "no", events: [8, 12] }, "plain", null, { events: "x" }],
-    });
-    expect(check.evidence.map((one) => one.events)).toEqual([[8, 12], [], [], []]);
-    expect([...eventsOf([check])]).toEqual([8, 12]);
-    expect(check.message).toBe("no");
   });
 });
 
@@ -325,18 +248,20 @@ describe("transcripts", () => {
 });
 
 describe("failures", () => {
-  const cases = ["passed", "failed", "passed", "error", "unjudged"].map((verdict, index) =>
-    readCase({ name: `c${index}`, verdict }, index),
+  const some = cases(
+    ...["passed", "failed", "passed", "error", "unjudged"].map((status, index) =>
+      scenario(`c${index}`, status),
+    ),
   );
 
   it("are what a list begins with", () => {
-    expect(group(cases).map(({ name }) => name)).toEqual(["c3", "c1", "c4", "c0", "c2"]);
+    expect(group(some).map(({ name }) => name)).toEqual(["c3", "c1", "c4", "c0", "c2"]);
   });
 
   it("lead to each other from wherever one looks", () => {
-    expect(failuresAround(cases, 1)).toEqual({ at: null, count: 3, before: null, after: 2 });
-    expect(failuresAround(cases, 4)).toEqual({ at: 2, count: 3, before: 2, after: 5 });
-    expect(failuresAround(cases, 5)).toEqual({ at: 3, count: 3, before: 4, after: null });
+    expect(failuresAround(some, 1)).toEqual({ at: null, count: 3, before: null, after: 2 });
+    expect(failuresAround(some, 4)).toEqual({ at: 2, count: 3, before: 2, after: 5 });
+    expect(failuresAround(some, 5)).toEqual({ at: 3, count: 3, before: 4, after: null });
     expect(failuresAround([], 1)).toEqual({ at: null, count: 0, before: null, after: null });
   });
 });

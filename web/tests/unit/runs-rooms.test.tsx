@@ -5,6 +5,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vite
 import { Router } from "wouter";
 import { memoryLocation } from "wouter/memory-location";
 import * as texts from "../../src/json/show";
+import { count } from "../../src/rooms/runs/data/summary";
 import { RunList } from "../../src/rooms/runs/list/RunList";
 import { EventLinks } from "../../src/rooms/runs/parts/EventLinks";
 import { Value } from "../../src/rooms/runs/parts/Value";
@@ -13,6 +14,7 @@ import { ledgerOf } from "../../src/rooms/runs/report/ledger";
 import { ReportApp } from "../../src/rooms/runs/report/ReportApp";
 import { RunRoom } from "../../src/rooms/runs/run/RunRoom";
 import { Source, server } from "../../src/rooms/runs/source";
+import { evaluation, scenario, step, suite } from "./results";
 
 let root: Root;
 let place: HTMLElement;
@@ -44,28 +46,21 @@ async function show(node: ReactNode) {
 
 const hrefs = () => [...place.querySelectorAll("a")].map((link) => link.getAttribute("href"));
 
-const result = {
-  scenarios: [
-    {
-      name: "Hello",
-      verdict: "failed",
-      file: "a.yaml",
-      seed: "10149411717537535150",
-      sessions: ["judged", "agent's"],
-      steps: [
-        {
-          step: 1,
-          kind: "input",
-          status: "failed",
-          evaluations: [
-            { name: "1: x", status: "failed", message: "no", evidence: [{ text: "no", events: [2] }] },
-          ],
-        },
-      ],
-    },
-    {},
-  ],
-};
+const result = suite([
+  scenario("Hello", "failed", {
+    seed: "10149411717537535150",
+    sessions: ["judged", "agent's"],
+    steps: [
+      step({
+        status: "failed",
+        evaluations: [
+          evaluation("1: x", "failed", { message: "no", evidence: [{ text: "no", events: [2] }] }),
+        ],
+      }),
+    ],
+  }),
+  scenario("Other", "excellent"),
+]);
 const data = {
   run: {
     id: "r",
@@ -132,7 +127,7 @@ describe("a report", () => {
     expect(place.querySelector("img")).toBeNull();
   });
 
-  it("shows a case of which nothing is known", async () => {
+  it("takes a verdict that it does not know for no pass", async () => {
     location.hash = "/runs/r/cases/2";
     await show(<ReportApp report={report} />);
     expect(place.querySelector(".badge")?.textContent).toBe("unknown");
@@ -263,7 +258,7 @@ describe("the list of runs", () => {
     started_at: "2026-01-01T10:00:00Z",
     ended_at: "2026-01-01T10:00:09Z",
     duration_ms: 257,
-    summary: { total: 1, passed: 1 },
+    summary: count(["passed"]),
     ...more,
   });
   const runs = [run("1", { name: "nightly", branch: "main", commit: "0123456789ab" }), run("2"), run("3")];
@@ -328,16 +323,9 @@ describe("a value", () => {
 
 describe("a large run", () => {
   it("has a bounded number of rows", async () => {
-    const scenarios = Array.from({ length: 5000 }, (_, index) => ({
-      name: `case ${index}`,
-      verdict: "passed",
-    }));
-    const repeats = Array.from({ length: 5000 }, (_, repeat) => ({
-      name: "again",
-      verdict: "passed",
-      repeat,
-    }));
-    const large = { ...report, run: { ...report.run, result: { scenarios: [...repeats, ...scenarios] } } };
+    const many = Array.from({ length: 5000 }, (_, index) => scenario(`case ${index}`, "passed"));
+    const repeats = Array.from({ length: 5000 }, (_, repeat) => scenario("again", "passed", { repeat }));
+    const large = { ...report, run: { ...report.run, result: suite([...repeats, ...many]) } };
     const { hook, searchHook } = memoryLocation({ path: "/runs/r" });
     await show(
       <Source value={embedded(large)}>

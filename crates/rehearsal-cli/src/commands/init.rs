@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::commands::run::quoted;
+use crate::commands::run::show::quoted;
 use crate::error::CommandError;
 use crate::output;
 

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use rehearsal_core::{CaseResult, Ledger, RepeatStatistics, SessionId, SessionPart, Summary};
-use rehearsal_scenario::ScenarioResult;
+use rehearsal_core::{CaseResult, Ledger, RunResult, SessionId, SessionPart, Summary};
 use rehearsal_store::{RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord, Store, read_ledger};
 use serde_json::{Value, json};
 
 use crate::commands::run::print::{Detail, Printer};
-use crate::commands::run::quoted;
+use crate::commands::run::show::{Told, quoted};
 use crate::commands::sessions;
 use crate::error::CommandError;
 use crate::load::Colour;
@@ -201,43 +200,28 @@ async fn results(
     let printer = Printer { detail, colour: args.color.for_stream(&std::io::stdout()) };
     let parts: BTreeMap<&str, SessionPart> =
         kept.iter().map(|session| (session.id.as_str(), session.part)).collect();
-    let unreadable = |error: serde_json::Error| {
+    let result = RunResult::read(result.clone()).map_err(|error| {
         CommandError::setup(format_args!("the results of this run cannot be read: {error}"))
-    };
-    let read = |key: &str| result.get(key).cloned().unwrap_or(Value::Array(Vec::new()));
-    let scenarios: Vec<ScenarioResult> = serde_json::from_value(read("scenarios")).map_err(unreadable)?;
-    for scenario in &scenarios {
-        let mut ids = scenario.sessions.iter();
-        let main = ids.find(|id| parts.get(id.as_str()) == Some(&SessionPart::Main));
-        let ledger = match main {
-            Some(id) => {
-                let id = SessionId::new(id.as_str());
-                read_ledger(store, &id).await.map_err(CommandError::setup)?
-            }
-            None => Ledger::new(SessionId::new("none")),
-        };
-        let again = format!("rehearse run {} --case-seed {}", quoted(&scenario.file), scenario.seed);
-        if let Some(text) = printer.scenario(scenario, &ledger, &again).strip_suffix('\n') {
-            output::data(text);
-        }
-    }
-    let cases: Vec<CaseResult> = serde_json::from_value(read("cases")).map_err(unreadable)?;
-    for case in &cases {
+    })?;
+    for case in &result.suite.results {
         let main = case.sessions.iter().find(|id| parts.get(id.as_str()) == Some(&SessionPart::Main));
         let ledger = match main {
             Some(id) => read_ledger(store, id).await.map_err(CommandError::setup)?,
             None => Ledger::new(SessionId::new("none")),
         };
-        if let Some(text) = printer.case(case, &ledger).strip_suffix('\n') {
+        if let Some(text) = printer.case(case, &ledger, &told(case)).strip_suffix('\n') {
             output::data(text);
         }
     }
-    let repeats: Vec<RepeatStatistics> = serde_json::from_value(read("repeats")).unwrap_or_default();
-    let took = result.get("durationMs").and_then(Value::as_u64).unwrap_or(0);
-    if let Some(summary) = summary(run) {
-        let told = printer.summary(&summary, &repeats, took);
-        let told = if cases.is_empty() { told } else { told.replacen("scenario", "case", 1) };
-        output::data(&format!("{told}\n"));
-    }
+    let noun = if result.eval_set.is_some() { "case" } else { "scenario" };
+    let summary = printer.summary(noun, &result.suite, result.duration_ms);
+    output::data(&format!("{summary}\n"));
     Ok(())
+}
+
+/// The command that repeats just this run of a scenario; what was run of an `EvalSet` says too little for one.
+fn told(case: &CaseResult) -> Told {
+    let again =
+        case.file.as_ref().map(|file| format!("rehearse run {} --case-seed {}", quoted(file), case.seed));
+    Told { from: None, again }
 }

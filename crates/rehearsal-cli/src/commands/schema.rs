@@ -1,11 +1,9 @@
 //! `rehearse schema`.
 
 use clap::{Args, ValueEnum};
+use rehearsal_core::RunResult;
 use rehearsal_scenario::{agent_schema, scenario_schema};
-use schemars::generate::SchemaSettings;
-use serde_json::Value;
 
-use crate::commands::run::RunResult;
 use crate::output;
 
 /// Print the JSON Schema of a kind of file.
@@ -32,7 +30,7 @@ pub(crate) struct SchemaArgs {
 enum Of {
     /// Scenario files
     File,
-    /// What `rehearse run --json` and `rehearse score --json` write
+    /// What `rehearse run --json`, `rehearse eval --json` and `rehearse score --json` write
     Result,
     /// Files for `--agent`
     Agent,
@@ -42,12 +40,7 @@ pub(crate) fn run(args: &SchemaArgs) {
     let schema = match args.of {
         Of::File => scenario_schema(),
         Of::Agent => agent_schema(),
-        Of::Result => result_schema(),
+        Of::Result => RunResult::schema(),
     };
     output::value(&schema);
-}
-
-fn result_schema() -> Value {
-    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    generator.into_root_schema_for::<RunResult>().to_value()
 }

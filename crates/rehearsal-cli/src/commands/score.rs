@@ -3,23 +3,25 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use rehearsal::scenario_models::ModelBuilder;
-use rehearsal_core::{Clock as _, Ledger, Summary, SystemClock, Verdict};
-use rehearsal_scenario::{NotScorable, Scenario, ScenarioResult};
+use rehearsal_core::{
+    CaseResult, Clock as _, Ledger, RESULT_VERSION, RunResult, SessionId, SuiteResult, SystemClock,
+};
+use rehearsal_scenario::{NotScorable, Scenario};
 use rehearsal_sim::{CaseRun, Judges};
 use rehearsal_store::read_ledger;
 
-use crate::commands::run::print::{Detail, Printer};
-use crate::commands::run::{RunResult, quoted, write_file};
+use crate::commands::run::show::{Show, Told, quoted};
 use crate::commands::runs::of_run;
 use crate::commands::sessions::read_file as read;
 use crate::error::{CommandError, cannot_start};
 use crate::load::{Colour, Compat, Completeness, Loaded, Selection, role_and_model};
 use crate::place::Place;
 use crate::variables::Variables;
-use crate::{exit, output, shelf};
+use crate::{exit, shelf};
 
 /// Score the ledgers of earlier runs.
 ///
@@ -59,15 +61,8 @@ pub(crate) struct ScoreArgs {
     env_file: Option<PathBuf>,
     #[command(flatten)]
     place: Place,
-    /// Write the results as JSON to a file, or to standard output with `-`
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<PathBuf>,
-    /// Print only what did not pass
-    #[arg(long, short, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Print all transcripts and evaluations
-    #[arg(long, short)]
-    verbose: bool,
+    #[command(flatten)]
+    show: Show,
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: Colour,
@@ -81,36 +76,43 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, CommandError> {
     let judges = loaded
         .scenario
         .judges(&move |key: &str, choice: &_| models.build(key, choice, &|name| variables.get(name)))?;
-    let (began, reading) = (SystemClock.now(), SystemClock.monotonic());
-    let runs = score(&loaded.scenario, ledgers, &judges)?;
-    let mut summary = Summary::default();
-    let mut scenarios = Vec::new();
-    for (path, run) in &runs {
-        summary.count(run.result.status);
-        let mut result = ScenarioResult::new(&loaded.scenario, &loaded.path.display().to_string(), run);
-        let read = path.display().to_string();
+    let (started_at, reading) = (SystemClock.now(), SystemClock.monotonic());
+    let (paths, runs) = score(&loaded.scenario, ledgers, &judges)?;
+    let file = loaded.path.display().to_string();
+    let mut suite = SuiteResult::default();
+    for (path, run) in paths.iter().zip(&runs) {
+        suite.summary.count(run.result.status);
+        let mut result = loaded.scenario.result(&file, run);
         if path.exists() {
-            result.ledgers.push(read);
+            (result.ledgers, result.sessions) = (vec![path.display().to_string()], Vec::new());
         } else {
-            result.sessions.push(read);
+            result.sessions = vec![SessionId::new(path.display().to_string())];
         }
-        scenarios.push(result);
+        suite.results.push(result);
     }
-    let duration_ms = u64::try_from(SystemClock.since(reading).as_millis()).unwrap_or(u64::MAX);
     let result = RunResult {
-        version: 1,
-        started_at: began.to_string(),
-        duration_ms,
+        version: RESULT_VERSION,
+        eval_set: None,
+        started_at,
+        duration_ms: u64::try_from(SystemClock.since(reading).as_millis()).unwrap_or(u64::MAX),
         seed: 0,
         interrupted: false,
-        summary,
-        scenarios,
-        repeats: Vec::new(),
+        suite,
     };
-    print(args, &result, &runs);
-    write_json(args, &result)?;
-    let passed = runs.iter().all(|(_, run)| run.result.status == Verdict::Passed);
-    Ok(if passed { exit::PASSED } else { exit::not_passed() })
+    args.show.print(args.color, "ledger", &result, &runs, |case| told(args, case))?;
+    args.show.write(&result, &runs)?;
+    Ok(if result.suite.passed() { exit::PASSED } else { exit::not_passed() })
+}
+
+/// Where a ledger was read, and the command that scores just this one again.
+fn told(args: &ScoreArgs, case: &CaseResult) -> Told {
+    let sessions = case.sessions.iter().map(SessionId::as_str);
+    let Some(ledger) = case.ledgers.iter().map(String::as_str).chain(sessions).next() else {
+        return Told::default();
+    };
+    let (path, with) = (quoted(ledger), quoted(&args.with.display().to_string()));
+    let again = format!("rehearse score {path} --with {with}{}", args.place.option());
+    Told { from: Some(ledger.to_owned()), again: Some(again) }
 }
 
 /// The scenario with the evaluations.
@@ -253,54 +255,17 @@ fn score(
     scenario: &Scenario,
     ledgers: Vec<(PathBuf, Ledger)>,
     judges: &Judges,
-) -> Result<Vec<(PathBuf, CaseRun)>, CommandError> {
+) -> Result<(Vec<PathBuf>, Vec<Arc<CaseRun>>), CommandError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| cannot_start(&error))?;
-    let mut runs = Vec::new();
+    let (mut paths, mut runs) = (Vec::new(), Vec::new());
     for (path, ledger) in ledgers {
         let run = runtime.block_on(scenario.score(ledger, judges));
         let run = run.map_err(|why| not_scorable(format_args!("`{}`", path.display()), &why))?;
-        runs.push((path, run));
+        paths.push(path);
+        runs.push(Arc::new(run));
     }
-    Ok(runs)
-}
-
-fn print(args: &ScoreArgs, result: &RunResult, runs: &[(PathBuf, CaseRun)]) {
-    let detail = match (args.quiet, args.verbose) {
-        (true, _) => Detail::Quiet,
-        (_, true) => Detail::Verbose,
-        _ => Detail::Normal,
-    };
-    // Standard output is data: when the JSON goes there, nothing else does.
-    let (write, colour): (fn(&str), bool) = if args.json.as_deref() == Some(Path::new("-")) {
-        (output::message, args.color.for_stream(&std::io::stderr()))
-    } else {
-        (output::data, args.color.for_stream(&std::io::stdout()))
-    };
-    let printer = Printer { detail, colour };
-    for (scenario, (path, run)) in result.scenarios.iter().zip(runs) {
-        let path = path.display().to_string();
-        let with = quoted(&args.with.display().to_string());
-        let again = format!("rehearse score {} --with {with}{}", quoted(&path), args.place.option());
-        let text = printer.scenario(scenario, &run.main, &again);
-        if let Some((first, rest)) = text.trim_end().split_once('\n') {
-            write(&format!("{first}\n         {path}\n{rest}"));
-        } else if !text.is_empty() {
-            write(&format!("{}\n         {path}", text.trim_end()));
-        }
-    }
-    let summary = printer.summary(&result.summary, &[], result.duration_ms);
-    write(&summary.replacen("scenario", "ledger", 1));
-}
-
-fn write_json(args: &ScoreArgs, result: &RunResult) -> Result<(), CommandError> {
-    let Some(path) = args.json.as_deref() else { return Ok(()) };
-    let json = rehearsal_core::json::to_string_pretty(result).map_err(CommandError::internal)?;
-    if path == Path::new("-") {
-        output::json(&json);
-        return Ok(());
-    }
-    write_file(path, &json)
+    Ok((paths, runs))
 }

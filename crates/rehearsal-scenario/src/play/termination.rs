@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rehearsal_core::Failure;
+use rehearsal_core::{Failure, InvocationId};
 use rehearsal_metrics::Question;
 use rehearsal_sim::Scene;
 use serde::Deserialize as _;
@@ -96,10 +96,15 @@ pub(crate) async fn holds(
     match &condition.llm_judge {
         None => Ok(by_words),
         Some(judge) => {
-            let about = format!("condition-{step}.{}-{}", turns.len(), condition.kind.word());
+            let about = question_path(step).child(turns.len()).child(condition.kind.word());
             ask(judge, &about, turns, scene).await
         }
     }
+}
+
+/// Where the questions about the conversation of a step stand on the judge's ledger.
+pub(crate) fn question_path(step: usize) -> InvocationId {
+    InvocationId::root("condition").child(step)
 }
 
 fn stuck(turns: &[TurnView<'_>]) -> Finding {
@@ -167,7 +172,7 @@ struct Answer {
 
 async fn ask(
     judge: &LlmCondition,
-    about: &str,
+    about: &InvocationId,
     turns: &[TurnView<'_>],
     scene: &mut Scene<'_>,
 ) -> Result<Finding, Failure> {

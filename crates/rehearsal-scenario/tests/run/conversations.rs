@@ -1,7 +1,6 @@
 //! Conversations: who speaks, how long, and what is told about them.
 
-use rehearsal_core::{Player, Verdict};
-use rehearsal_scenario::StepStatus;
+use rehearsal_core::{Player, StepStatus, Verdict};
 use serde_json::{Value, json};
 
 use crate::stage::{Play, Played, TokioClock, play, problems};
@@ -100,7 +99,7 @@ async fn the_most_turns_are_a_normal_end() {
     assert_eq!(played.ended(1), ("max_turns_reached", 2));
     assert!(!played.conversation(1).terminated_early);
     assert_eq!(played.conversation(1).termination_detail.as_deref(), Some("all 2 turns were taken"));
-    assert_eq!(played.result.terminated_by, None);
+    assert_eq!(played.result.terminated_by(), None);
     play(&text("z")).await.came_to(Verdict::Failed);
 }
 
@@ -164,7 +163,7 @@ async fn a_turn_may_take_only_so_long() {
     let limits = ["max_turns: 3", "timeout_per_turn_ms: 2000", "user: {script: [one, two]}"];
     let played = Play::new(&scenario("agent: silent", &limits)).clock(TokioClock::start()).run().await;
     played.came_to(Verdict::Terminated);
-    assert_eq!(played.result.terminated_by.as_deref(), Some("`timeout_per_turn_ms` (2000 ms) was reached"));
+    assert_eq!(played.result.terminated_by().as_deref(), Some("`timeout_per_turn_ms` (2000 ms) was reached"));
     let conversation = played.conversation(1);
     assert_eq!((conversation.termination_reason.as_deref(), conversation.success), (None, false));
     assert_eq!(played.step(1).status, StepStatus::Errored);
@@ -183,11 +182,11 @@ async fn a_conversation_may_take_only_so_long() {
     // Two turns took 8 seconds; the third has the rest.
     assert_eq!(played.conversation(1).turns.len(), 3);
     assert_eq!(played.result.duration_ms, 10_000);
-    assert_eq!(played.result.terminated_by.as_deref(), Some("`total_timeout_ms` (10000 ms) was reached"));
+    assert_eq!(played.result.terminated_by().as_deref(), Some("`total_timeout_ms` (10000 ms) was reached"));
     let exact = Play::new(&scenario("agent: 'slow:5000:ok'", &limits)).clock(TokioClock::start()).run().await;
     exact.came_to(Verdict::Terminated);
     assert_eq!(exact.conversation(1).turns.len(), 2);
-    assert_eq!(exact.result.terminated_by.as_deref(), Some("`total_timeout_ms` (10000 ms) was reached"));
+    assert_eq!(exact.result.terminated_by().as_deref(), Some("`total_timeout_ms` (10000 ms) was reached"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,7 +229,7 @@ async fn the_transcript_is_exported_unless_told() {
     let transcript = "Turn 1:\nUser: one\nAgent: first\n\nTurn 2:\nUser: two\nAgent: third\n";
     assert_eq!(played.conversation(1).conversation_transcript.as_deref(), Some(transcript));
     assert_eq!(played.step(1).execution.as_ref().unwrap().stdout, transcript);
-    let second = &played.json()["steps"][0]["conversation"]["turns"][1]["turnEvaluations"][0];
+    let second = &played.json()["steps"][0]["conversation"]["turns"][1]["turn_evaluations"][0];
     assert_eq!(second["scope"], json!({"of": "turn", "step": 1, "turn": 2}));
     assert_eq!(
         (&second["name"], &second["label"]),
@@ -240,7 +239,7 @@ async fn the_transcript_is_exported_unless_told() {
     without.push("debug_options: {export_full_transcript: false}");
     let played = play(&scenario("agent: {script: [first, third]}", &without)).await;
     played.passed();
-    assert_eq!(played.json()["steps"][0]["conversation"]["conversationTranscript"], Value::Null);
+    assert_eq!(played.json()["steps"][0]["conversation"]["conversation_transcript"], Value::Null);
     assert_eq!(played.step(1).execution.as_ref().unwrap().stdout, "");
 }
 
@@ -254,22 +253,22 @@ async fn a_conversation_has_the_fields_of_its_turns_its_result_and_its_counts() 
     played.passed();
     let json = &played.json()["steps"][0]["conversation"];
     let turn = &json["turns"][0];
-    assert_eq!(turn["turnNumber"], 1);
-    assert_eq!(turn["roomId"], played.run.main.session().as_str());
+    assert_eq!(turn["turn_number"], 1);
+    assert_eq!(turn["room_id"], played.run.main.session().as_str());
     assert_eq!(turn["duration"], 300);
-    assert_eq!(turn["executionResult"]["durationMs"], 300);
-    assert_eq!(json["finalEvaluations"][0]["scope"], json!({"of": "final", "step": 1}));
-    assert_eq!(turn["executionResult"]["stdout"], "a");
+    assert_eq!(turn["execution_result"]["duration_ms"], 300);
+    assert_eq!(json["final_evaluations"][0]["scope"], json!({"of": "final", "step": 1}));
+    assert_eq!(turn["execution_result"]["stdout"], "a");
     assert_eq!(turn["trajectory"][0]["type"], "action");
     assert_eq!(json["turns"][1]["trajectory"].as_array().unwrap().len(), 1);
-    assert_eq!(json["terminationReason"], "max_turns_reached");
-    assert_eq!((&json["totalDuration"], &json["success"]), (&json!(300), &json!(true)));
+    assert_eq!(json["termination_reason"], "max_turns_reached");
+    assert_eq!((&json["total_duration"], &json["success"]), (&json!(300), &json!(true)));
     let metrics = json!({
-        "totalDuration": 300,
-        "turnCount": 2,
-        "avgTurnDuration": 150.0,
-        "llmCallsPerTurn": 3.0,
-        "tokenUsage": {"total": 189, "userSimulation": 13, "agentResponses": 66, "evaluations": 110},
+        "total_duration": 300,
+        "turn_count": 2,
+        "avg_turn_duration": 150.0,
+        "llm_calls_per_turn": 3.0,
+        "token_usage": {"total": 189, "user_simulation": 13, "agent_responses": 66, "evaluations": 110},
     });
     assert_eq!(json["metrics"], metrics);
 }
@@ -278,10 +277,10 @@ async fn a_conversation_has_the_fields_of_its_turns_its_result_and_its_counts() 
 async fn tokens_that_no_provider_counted_are_unknown() {
     let models = "agent: {script: [{say: a, usage: {input: 1, output: 1}}, b]}, user: {script: [{say: one, usage: {input: 1, output: 1}}, {say: two, usage: {input: 1, output: 1}}]}";
     let played = play(&simulated(models, &["max_turns: 2"])).await;
-    let tokens = &played.json()["steps"][0]["conversation"]["metrics"]["tokenUsage"];
+    let tokens = &played.json()["steps"][0]["conversation"]["metrics"]["token_usage"];
     assert_eq!(
         *tokens,
-        json!({"total": null, "userSimulation": 4, "agentResponses": null, "evaluations": 0})
+        json!({"total": null, "user_simulation": 4, "agent_responses": null, "evaluations": 0})
     );
 }
 

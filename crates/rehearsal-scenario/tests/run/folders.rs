@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rehearsal_core::Verdict;
-use rehearsal_scenario::StepStatus;
+use rehearsal_core::{StepStatus, Verdict};
 use rehearsal_sim::Cancel;
 use serde_json::json;
 
@@ -156,7 +155,7 @@ async fn the_folder_goes_away_when_the_run_is_cancelled() {
     };
     let (played, ()) = tokio::join!(play.run(), waiting);
     played.came_to(Verdict::Terminated);
-    assert_eq!(played.result.terminated_by.as_deref(), Some("cancelled"));
+    assert_eq!(played.result.terminated_by().as_deref(), Some("cancelled"));
     assert!(played.step(1).evaluations[0].success, "what was found before stays");
     assert!(!folder_of(&place).exists());
 }

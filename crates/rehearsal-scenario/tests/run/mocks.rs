@@ -283,7 +283,10 @@ async fn a_mock_that_is_too_slow_for_its_step_ends_the_run() {
         .replace("  - input: go", "  - input: go\n    timeout_ms: 4000");
     let played = Play::new(&text).clock(TokioClock::start()).timeout(Duration::from_mins(1)).run().await;
     played.came_to(Verdict::Terminated);
-    assert_eq!(played.result.terminated_by.as_deref(), Some("`timeout_ms` of step 1 (4000 ms) was reached"));
+    assert_eq!(
+        played.result.terminated_by().as_deref(),
+        Some("`timeout_ms` of step 1 (4000 ms) was reached")
+    );
 }
 
 #[tokio::test]

@@ -1,8 +1,7 @@
 //! Whatever a scenario holds, its result accounts for all of it.
 
 use proptest::prelude::*;
-use rehearsal_core::{MetricStatus, Verdict};
-use rehearsal_scenario::StepStatus;
+use rehearsal_core::{MetricStatus, StepStatus, Verdict};
 
 use crate::stage::play;
 
@@ -104,11 +103,11 @@ run:
         let result = &played.result;
 
         prop_assert!(result.error.as_ref().is_none_or(|error| error.kind != "panic"), "{}", played.error());
-        let undecided = result.evaluations().any(|(_, evaluation)| {
-            matches!(evaluation.status, MetricStatus::Error | MetricStatus::Unscored)
+        let undecided = result.evaluations().any(|evaluation| {
+            matches!(evaluation.metric.status, MetricStatus::Error | MetricStatus::Unscored)
         });
-        let also_undecided = result.verdict == Verdict::Failed && undecided;
-        prop_assert_eq!(result.error.is_some(), result.verdict == Verdict::Error || also_undecided);
+        let also_undecided = result.status == Verdict::Failed && undecided;
+        prop_assert_eq!(result.error.is_some(), result.status == Verdict::Error || also_undecided);
         prop_assert_eq!(result.steps.len(), steps.len());
         let mut over = false;
         for (step, wanted) in result.steps.iter().zip(&steps) {
@@ -120,7 +119,7 @@ run:
                 StepStatus::Errored => {
                     prop_assert!(!over);
                     over = true;
-                    prop_assert_eq!(result.verdict, Verdict::Error);
+                    prop_assert_eq!(result.status, Verdict::Error);
                 }
                 StepStatus::Unjudged => prop_assert!(step.note.is_some() && wanted.evaluations.is_empty()),
                 StepStatus::Passed | StepStatus::Failed => {
@@ -138,9 +137,9 @@ run:
                 prop_assert_eq!(conversation.metrics.turn_count, conversation.turns.len());
             }
         }
-        prop_assert_eq!(over, result.verdict == Verdict::Error);
-        let found: Vec<bool> = result.evaluations().map(|(_, evaluation)| evaluation.success).collect();
-        match result.verdict {
+        prop_assert_eq!(over, result.status == Verdict::Error);
+        let found: Vec<bool> = result.evaluations().map(|evaluation| evaluation.success).collect();
+        match result.status {
             Verdict::Passed if any => prop_assert!(found.contains(&true)),
             Verdict::Passed => prop_assert!(!found.is_empty() && !found.contains(&false)),
             Verdict::Failed if any => prop_assert!(!found.contains(&true)),

@@ -1,7 +1,6 @@
 //! The simulated user: what it is asked, and when it has failed.
 
-use rehearsal_core::Verdict;
-use rehearsal_scenario::StepStatus;
+use rehearsal_core::{StepStatus, Verdict};
 
 use crate::stage::{Play, TokioClock, play};
 
@@ -131,5 +130,5 @@ async fn a_simulator_that_never_answers_meets_the_limits_of_the_conversation() {
     assert_eq!(turn.result.duration_ms, 2000);
     let total = play("timeout_per_turn_ms: 60000, total_timeout_ms: 10000").run().await;
     total.came_to(Verdict::Terminated);
-    assert_eq!(total.result.terminated_by.as_deref(), Some("`total_timeout_ms` (10000 ms) was reached"));
+    assert_eq!(total.result.terminated_by().as_deref(), Some("`total_timeout_ms` (10000 ms) was reached"));
 }

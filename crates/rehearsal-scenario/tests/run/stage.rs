@@ -7,15 +7,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_agent::{Model, ModelCall, ModelError};
 use rehearsal_core::{
-    Clock, Event, EventBody, FixedClock, Ledger, ModelRequest, ModelResponse, Timestamp, Verdict,
+    CaseResult, Clock, Event, EventBody, FixedClock, Ledger, ModelRequest, ModelResponse, StepResult,
+    Timestamp, Verdict,
 };
 use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_models::{
     IntoAnswer, Matcher, ModelSpec, ParseSpecError, Providers, Reply, Rule, ScriptedModel,
 };
 use rehearsal_scenario::{
-    Backstage, CheckOptions, CompileError, ModelChoice, ModelUnusable, Problem, Scenario, ScenarioResult,
-    ScriptedCondition, ScriptedReply, StepResult, check_with, compile,
+    Backstage, CheckOptions, CompileError, ModelChoice, ModelUnusable, Problem, Scenario, ScriptedCondition,
+    ScriptedReply, check_with, compile,
 };
 use rehearsal_sim::person::People;
 use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Suite};
@@ -173,7 +174,7 @@ impl Play {
         let suite = Suite::new([maker]).exact_seed(self.seed).clock(self.clock.clone());
         let run = suite.cancel(self.cancel.clone()).run().await;
         let run = run.runs.into_iter().next().unwrap();
-        let result = ScenarioResult::new(&self.scenario, "a.scenario.yaml", &run);
+        let result = self.scenario.result("a.scenario.yaml", &run);
         Played { result, run }
     }
 }
@@ -185,7 +186,7 @@ pub(crate) async fn play(text: &str) -> Played {
 
 /// A scenario that was run.
 pub(crate) struct Played {
-    pub(crate) result: ScenarioResult,
+    pub(crate) result: CaseResult,
     pub(crate) run: Arc<CaseRun>,
 }
 
@@ -199,7 +200,7 @@ impl Played {
     #[track_caller]
     pub(crate) fn came_to(&self, verdict: Verdict) {
         let result = || rehearsal_core::json::to_string_pretty(&self.result).unwrap();
-        assert_eq!(self.result.verdict, verdict, "{}", result());
+        assert_eq!(self.result.status, verdict, "{}", result());
     }
 
     /// The phase, the kind and the message of its error.
@@ -256,7 +257,7 @@ impl Played {
     }
 
     /// What a conversation came to.
-    pub(crate) fn conversation(&self, step: usize) -> &rehearsal_scenario::ConversationResult {
+    pub(crate) fn conversation(&self, step: usize) -> &rehearsal_core::ConversationResult {
         self.step(step).conversation.as_ref().expect("it is a conversation")
     }
 

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal_core::{EventBody, Verdict};
-use rehearsal_scenario::StepStatus;
+use rehearsal_core::{EventBody, StepStatus, Verdict};
 use serde_json::json;
 
 use crate::stage::{Play, TokioClock, play, problems, said};
@@ -123,25 +122,32 @@ async fn a_result_has_its_times_and_what_the_agent_did() {
     assert_eq!((one.started_at_ms, one.ended_at_ms, one.duration_ms), (start, start + 250, 250));
     assert_eq!((two.started_at_ms, two.ended_at_ms, two.duration_ms), (start + 250, start + 250, 0));
     assert_eq!((one.exit_code, one.stdout.as_str(), one.stderr.as_str()), (Some(0), "first", ""));
-    let done: Vec<_> = one.trajectory.iter().map(|step| (step.kind.as_str(), step.content.clone())).collect();
+    let done: Vec<_> = one.trajectory.iter().map(|step| (json!(step.kind), step.content.clone())).collect();
     assert_eq!(
         done,
         [
-            ("message", json!("Let me see.")),
-            ("action", json!({"name": "find", "parameters": {"id": 1}})),
-            ("observation", json!({"name": "find", "result": 1})),
-            ("message", json!("first")),
+            (json!("message"), json!("Let me see.")),
+            (json!("action"), json!({"name": "find", "parameters": {"id": 1}})),
+            (json!("observation"), json!({"name": "find", "result": 1})),
+            (json!("message"), json!("first")),
         ]
     );
-    assert_eq!(one.trajectory[2].timestamp, "2026-01-01T12:00:00.25Z");
+    assert_eq!(one.trajectory[2].timestamp.to_string(), "2026-01-01T12:00:00.25Z");
     let json = played.json();
     let execution = json["steps"][0]["execution"].as_object().unwrap();
-    for key in
-        ["exitCode", "stdout", "stderr", "files", "startedAtMs", "endedAtMs", "durationMs", "trajectory"]
-    {
+    for key in [
+        "exit_code",
+        "stdout",
+        "stderr",
+        "files",
+        "started_at_ms",
+        "ended_at_ms",
+        "duration_ms",
+        "trajectory",
+    ] {
         assert!(execution.contains_key(key), "{key}");
     }
-    assert_eq!(json["durationMs"], 250);
+    assert_eq!(json["duration_ms"], 250);
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +156,10 @@ async fn a_step_may_take_only_so_long() {
     let text = format!("agent: {{instructions: Help.}}\nmodels: {{agent: silent}}\nrun:\n{run}");
     let played = Play::new(&text).clock(TokioClock::start()).run().await;
     played.came_to(Verdict::Terminated);
-    assert_eq!(played.result.terminated_by.as_deref(), Some("`timeout_ms` of step 1 (5000 ms) was reached"));
+    assert_eq!(
+        played.result.terminated_by().as_deref(),
+        Some("`timeout_ms` of step 1 (5000 ms) was reached")
+    );
     assert_eq!(statuses(&played), [StepStatus::Errored, StepStatus::Skipped]);
     assert_eq!(played.step(2).note.as_deref(), Some("skipped, because the run was ended before"));
     assert_eq!(played.result.duration_ms, 5000);
@@ -162,7 +171,7 @@ async fn a_run_may_take_only_so_long() {
         "agent: {instructions: Help.}\nmodels: {agent: silent}\nrun: [{input: one, evaluations: []}]\n";
     let played = Play::new(text).clock(TokioClock::start()).timeout(Duration::from_secs(9)).run().await;
     played.came_to(Verdict::Terminated);
-    assert_eq!(played.result.terminated_by.as_deref(), Some("the time limit of the run was reached"));
+    assert_eq!(played.result.terminated_by().as_deref(), Some("the time limit of the run was reached"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub(super) const FAILURE: &str = "failure";
 
 /// Why the last run of a session came to no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = LastError)]
 pub struct Failure {
     /// The kind of error, such as the name of the exception.
     #[serde(rename = "type")]

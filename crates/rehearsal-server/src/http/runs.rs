@@ -5,10 +5,11 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
-use rehearsal_core::Timestamp;
+use rehearsal_core::{RunResult, Timestamp};
 use rehearsal_store::{RunAbout, RunQuery, RunRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::openapi::Ref;
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
@@ -65,18 +66,52 @@ pub(crate) struct RunView {
     status: String,
     /// How many of its cases came to what.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<std::collections::BTreeMap<String, Value>>)]
+    #[schema(schema_with = summary_schema)]
     summary: Option<Value>,
-    /// What it came to. Left out in lists.
+    /// What it came to. Left out in lists. What earlier versions kept is given in the form of today.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
+    #[schema(schema_with = result_schema)]
     result: Option<Value>,
+}
+
+fn summary_schema() -> Ref {
+    Ref::from_schema_name("Summary")
+}
+
+fn result_schema() -> Ref {
+    Ref::from_schema_name("RunResult")
+}
+
+/// Adds the form of results to the description of the API, which is JSON Schema as theirs is.
+pub(super) fn describe_results(api: &mut Value) {
+    let mut schema = RunResult::schema();
+    let Value::Object(definitions) = schema["$defs"].take() else { return };
+    if let Some(root) = schema.as_object_mut() {
+        root.retain(|key, _| key != "$defs" && key != "$schema" && key != "title");
+    }
+    for (name, mut definition) in definitions.into_iter().chain([("RunResult".to_owned(), schema)]) {
+        point_at_components(&mut definition);
+        api["components"]["schemas"][name] = definition;
+    }
+}
+
+fn point_at_components(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::String(place)) = object.get_mut("$ref") {
+                *place = place.replace("#/$defs/", "#/components/schemas/");
+            }
+            object.values_mut().for_each(point_at_components);
+        }
+        Value::Array(list) => list.iter_mut().for_each(point_at_components),
+        _ => {}
+    }
 }
 
 impl From<RunRecord> for RunView {
     fn from(run: RunRecord) -> Self {
         let RunAbout { name, commit, branch, model } = run.about;
-        let said = run.result.as_ref().and_then(|result| result.get("durationMs")?.as_u64());
+        let said = run.result.as_ref().and_then(|result| result.get("duration_ms")?.as_u64());
         let by_the_clock = run.ended_at.and_then(|ended| u64::try_from(ended - run.started_at).ok());
         Self {
             duration_ms: said.or(by_the_clock),

@@ -139,7 +139,7 @@ async fn lists_of_runs_say_how_many_passed() {
         result,
     };
     let store = stage.store().await;
-    let result = json!({"summary": {"total": 3, "passed": 2}, "durationMs": 1234, "results": ["long"]});
+    let result = json!({"summary": {"total": 3, "passed": 2}, "duration_ms": 1234, "results": ["long"]});
     store.put_run(&run("b", Some(result.clone()))).await.unwrap();
     store.put_run(&run("a", None)).await.unwrap();
     store.put_run(&run("0", Some(json!({"older": true})))).await.unwrap();

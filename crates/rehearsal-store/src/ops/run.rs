@@ -159,7 +159,7 @@ fn read(mut row: Row) -> Result<RunRecord, StoreError> {
         title: row.text()?,
         status: row.text()?,
         about: about(row.json_or_none()?)?,
-        result: row.json_or_none()?,
+        result: row.json_or_none()?.map(rehearsal_core::upgraded),
     })
 }
 

@@ -104,7 +104,8 @@ impl<C: GenericClient + Sync> Db for PostgresDb<'_, C> {
     const OLDEST_WORK: &'static str = "SELECT number FROM work WHERE host_id = $2 AND taken = 0 \
         AND outcome IS NULL ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED";
     const RUN_SUMMARY: &'static str = "CASE WHEN result IS NULL THEN NULL ELSE \
-        json_build_object('summary', result::json -> 'summary', 'durationMs', result::json -> 'durationMs')::text END";
+        json_build_object('summary', result::json -> 'summary', 'duration_ms', \
+        coalesce(result::json -> 'duration_ms', result::json -> 'durationMs'))::text END";
     const FIND: &'static str = "strpos";
 
     async fn rows(&mut self, sql: &str, binds: &[Cell]) -> Result<Vec<Row>, DbError> {

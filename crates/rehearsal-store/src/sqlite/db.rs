@@ -59,7 +59,7 @@ impl Db for SqliteDb<'_> {
         AND outcome IS NULL ORDER BY number LIMIT 1";
     const RUN_SUMMARY: &'static str = "CASE WHEN result IS NULL THEN NULL ELSE json_object('summary', \
         json(coalesce(json_extract(result, '$.summary'), 'null')), \
-        'durationMs', json_extract(result, '$.durationMs')) END";
+        'duration_ms', coalesce(json_extract(result, '$.duration_ms'), json_extract(result, '$.durationMs'))) END";
     const FIND: &'static str = "instr";
 
     fn rows<'a>(

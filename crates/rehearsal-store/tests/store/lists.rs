@@ -123,7 +123,7 @@ behaviours! {
                 title: "t".to_owned(),
                 status: "failed".to_owned(),
                 about: RunAbout::default(),
-                result: Some(serde_json::json!({"summary": {"passed": number}, "durationMs": 7, "big": true})),
+                result: Some(serde_json::json!({"version": 1, "summary": {"passed": number}, "durationMs": 7, "scenarios": []})),
             };
             home.store.put_run(&run).await.unwrap();
         }
@@ -132,7 +132,7 @@ behaviours! {
             let page = home.store.runs(&query).await.unwrap();
             for run in &page.items {
                 let number: i64 = run.id.trim_start_matches("r-").parse().unwrap();
-                assert_eq!(run.result, Some(serde_json::json!({"summary": {"passed": number}, "durationMs": 7})));
+                assert_eq!(run.result, Some(serde_json::json!({"summary": {"passed": number}, "duration_ms": 7})));
             }
             ids.extend(page.items.into_iter().map(|run| run.id));
             query.page_token = page.next;

@@ -2,34 +2,30 @@
 
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use rehearsal_core::{MetricStatus, Verdict};
-use rehearsal_scenario::ScenarioResult;
+use rehearsal_core::{CaseResult, MetricStatus, RunResult, Verdict};
 
 use crate::error::CommandError;
 use crate::output::visible;
 
-/// The results as a JUnit report: a suite for each file, a test for each run of its scenario.
-pub(super) fn report(results: &[ScenarioResult]) -> Result<String, CommandError> {
+/// The results as a JUnit report: a suite for each file, a test for each run of each of its cases.
+pub(super) fn report(run: &RunResult) -> Result<String, CommandError> {
+    let file_of =
+        |case: &'_ CaseResult| case.file.clone().or_else(|| run.eval_set.clone()).unwrap_or_default();
+    let mut suites: IndexMap<String, TestSuite> = IndexMap::new();
+    for case in &run.suite.results {
+        let file = file_of(case);
+        let suite = suites.entry(file.clone()).or_insert_with(|| TestSuite::new(visible(&file).into_owned()));
+        suite.add_test_case(test_case(case, &file));
+    }
     let mut report = Report::new("rehearse");
-    let mut files: Vec<&str> = Vec::new();
-    for result in results {
-        if !files.contains(&result.file.as_str()) {
-            files.push(&result.file);
-        }
-    }
-    for file in files {
-        let mut suite = TestSuite::new(visible(file).into_owned());
-        for result in results.iter().filter(|result| result.file == file) {
-            suite.add_test_case(test_case(result));
-        }
-        report.add_test_suite(suite);
-    }
+    report.add_test_suites(suites.into_values());
     report.to_string().map_err(CommandError::internal)
 }
 
-fn test_case(result: &ScenarioResult) -> TestCase {
-    let status = match result.verdict {
+fn test_case(result: &CaseResult, file: &str) -> TestCase {
+    let status = match result.status {
         Verdict::Passed => TestCaseStatus::success(),
         Verdict::Failed => non_success(NonSuccessKind::Failure, "failed", result),
         Verdict::Error => non_success(NonSuccessKind::Error, "error", result),
@@ -42,31 +38,37 @@ fn test_case(result: &ScenarioResult) -> TestCase {
         format!("{} #{}", result.name, result.repeat + 1)
     };
     let mut case = TestCase::new(visible(&name).into_owned(), status);
-    case.set_classname(visible(&result.file).into_owned());
+    case.set_classname(visible(file).into_owned());
     case.set_time(Duration::from_millis(result.duration_ms));
     case
 }
 
-fn non_success(kind: NonSuccessKind, word: &str, result: &ScenarioResult) -> TestCaseStatus {
+fn non_success(kind: NonSuccessKind, word: &str, result: &CaseResult) -> TestCaseStatus {
+    let evaluations = result.evaluations().map(|one| (&one.name, &one.metric, one.message.as_str()));
+    let metrics = result.metrics.iter().map(|(name, metric)| {
+        let why = metric.evidence.first().map_or("no reason given", |evidence| &evidence.text);
+        (name, metric, why)
+    });
+    let not_passed: Vec<_> = evaluations.chain(metrics).filter(|(_, metric, _)| !metric.passed()).collect();
     let of = |decided: bool| {
-        let evaluations = result.evaluations().filter(move |(_, evaluation)| {
-            !evaluation.success && decided == (evaluation.status == MetricStatus::Failed)
-        });
-        evaluations.map(|(_, evaluation)| format!("{}: {}", evaluation.name, evaluation.message))
+        let of = not_passed
+            .iter()
+            .filter(move |(_, metric, _)| decided == (metric.status == MetricStatus::Failed));
+        of.map(|(name, _, why)| format!("{name}: {why}"))
     };
     let (failed, undecided): (Vec<String>, Vec<String>) = (of(true).collect(), of(false).collect());
     let mut reasons: Vec<String> = Vec::new();
-    if result.verdict == Verdict::Failed {
+    if result.status == Verdict::Failed {
         reasons.extend(failed);
         reasons.extend(result.error.as_ref().map(|error| error.message.clone()));
     } else {
         reasons.extend(result.error.as_ref().map(|error| error.message.clone()));
-        reasons.extend(result.terminated_by.clone());
+        reasons.extend(result.terminated_by());
         reasons.extend(failed);
     }
     let also = match undecided.len() {
         0 => String::new(),
-        _ if result.verdict != Verdict::Failed => String::new(),
+        _ if result.status != Verdict::Failed => String::new(),
         1 => " (and 1 evaluation could not be decided)".to_owned(),
         count => format!(" (and {count} evaluations could not be decided)"),
     };

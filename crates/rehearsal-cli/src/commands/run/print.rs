@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use rehearsal_core::{
-    CaseResult, Failure, Ledger, LineKind, MetricStatus, Phase, RepeatStatistics, Summary, Verdict,
-    transcript,
+    CaseResult, EvaluationResult, EvaluationScope, Evidence, Failure, Ledger, LineKind, MetricResult,
+    MetricStatus, Phase, StepResult, StepStatus, SuiteResult, Verdict, transcript,
 };
-use rehearsal_scenario::{EvaluationResult, EvaluationScope, ScenarioResult, StepResult, StepStatus};
 
 use super::progress::{seconds, word};
+use super::show::Told;
 use crate::output::{one_line, visible};
 
 /// How much is printed.
@@ -52,9 +52,9 @@ impl Printer {
         self.paint(code, &format!("{:<8}", word(verdict)))
     }
 
-    /// A scenario and what it came to.
-    pub(crate) fn scenario(self, result: &ScenarioResult, main: &Ledger, again: &str) -> String {
-        let passed = result.verdict == Verdict::Passed;
+    /// A case and what it came to.
+    pub(crate) fn case(self, result: &CaseResult, main: &Ledger, told: &Told) -> String {
+        let passed = result.status == Verdict::Passed;
         if passed && self.detail == Detail::Quiet {
             return String::new();
         }
@@ -64,15 +64,22 @@ impl Printer {
         let _ = writeln!(
             text,
             "{} {}{repeat}  {}",
-            self.verdict(result.verdict),
+            self.verdict(result.status),
             self.paint("1", &one_line(&result.name)),
             self.paint("2", &seconds(result.duration_ms))
         );
-        if whole {
-            let _ = writeln!(text, "{MARGIN}{}", one_line(&result.file));
+        if let Some(from) = &told.from {
+            let _ = writeln!(text, "{MARGIN}{}", one_line(from));
+        }
+        if let Some(file) = result.file.as_ref().filter(|_| whole) {
+            let _ = writeln!(text, "{MARGIN}{}", one_line(file));
         }
         for step in &result.steps {
             self.step(&mut text, step, whole);
+        }
+        for (name, metric) in result.metrics.iter().filter(|_| whole) {
+            let _ = writeln!(text, "{MARGIN}{}", self.outcome(name, metric));
+            self.evidence(&mut text, MARGIN.len() + 2, &metric.evidence);
         }
         self.reasons(&mut text, result);
         if whole {
@@ -82,7 +89,7 @@ impl Printer {
         if let Some(folder) = &result.folder {
             let _ = writeln!(text, "{MARGIN}its folder was kept: {folder}");
         }
-        if !passed {
+        if let Some(again) = told.again.as_ref().filter(|_| !passed) {
             let _ = writeln!(text, "{MARGIN}{} {again}", self.paint("2", "again:"));
         }
         if whole {
@@ -91,28 +98,31 @@ impl Printer {
         text
     }
 
-    /// Why a scenario came to what it came to, beside its evaluations.
-    fn reasons(self, text: &mut String, result: &ScenarioResult) {
-        // What could not be decided stands with its evaluation already.
+    /// Why a case came to what it came to, beside what was asked of it.
+    fn reasons(self, text: &mut String, result: &CaseResult) {
+        // What could not be decided stands with its evaluation or metric already.
         let told = |error: &Failure| {
-            let mut undecided = result.evaluations().filter(|(_, one)| one.status == MetricStatus::Error);
-            error.phase == Phase::Metric && undecided.any(|(_, one)| error.message.contains(&one.message))
+            let evaluations = result.evaluations().map(|one| &one.metric);
+            let mut undecided =
+                evaluations.chain(result.metrics.values()).filter(|one| one.status == MetricStatus::Error);
+            let says = |one: &MetricResult| {
+                one.evidence.first().is_some_and(|why| error.message.contains(&why.text))
+            };
+            error.phase == Phase::Metric && undecided.any(says)
         };
         if let Some(error) = result.error.as_ref().filter(|error| !told(error)) {
             let message = indented(&error.message, MARGIN.len() + 2);
             let _ = writeln!(text, "{MARGIN}{} ({}): {message}", self.paint("31", "error"), error.phase);
         }
-        if let Some(limit) = &result.terminated_by
-            && result.verdict == Verdict::Terminated
-        {
+        if let Some(limit) = result.terminated_by().filter(|_| result.status == Verdict::Terminated) {
             let _ = writeln!(text, "{MARGIN}{}: {limit}", self.paint("33", "stopped"));
         }
-        if result.verdict == Verdict::Unjudged {
+        if result.status == Verdict::Unjudged && !result.steps.is_empty() {
             let _ = writeln!(text, "{MARGIN}nothing was asked of it: add `evaluations` to a step");
         }
     }
 
-    fn mocks(self, text: &mut String, result: &ScenarioResult) {
+    fn mocks(self, text: &mut String, result: &CaseResult) {
         if !result.mocks.unused.is_empty() {
             let unused = one_line(&result.mocks.unused.join(", "));
             let _ = writeln!(text, "{MARGIN}mocks that answered nothing: {unused}");
@@ -131,12 +141,6 @@ impl Printer {
             || format!("step {}", step.step),
             |name| format!("step {} ({})", step.step, one_line(name)),
         );
-        let evaluations = || {
-            let conversation = step.conversation.iter();
-            let turns =
-                conversation.clone().flat_map(|talk| &talk.turns).flat_map(|turn| &turn.turn_evaluations);
-            turns.chain(conversation.flat_map(|talk| &talk.final_evaluations)).chain(&step.evaluations)
-        };
         if whole {
             let state = match step.status {
                 StepStatus::Passed => self.paint("32", "passed"),
@@ -146,9 +150,9 @@ impl Printer {
                 StepStatus::Unjudged => self.paint("33", "has no evaluations"),
             };
             let _ = writeln!(text, "{MARGIN}{name}: {state}");
-            for evaluation in evaluations() {
+            for evaluation in step.evaluations() {
                 // What a step asks for that did not come to its end is not worth a line each.
-                let asked = step.status != StepStatus::Errored || !evaluation.evidence.is_empty();
+                let asked = step.status != StepStatus::Errored || !evaluation.metric.evidence.is_empty();
                 if self.detail == Detail::Verbose || (asked && !evaluation.success) {
                     self.evaluation(text, evaluation);
                 }
@@ -169,77 +173,39 @@ impl Printer {
     }
 
     fn evaluation(self, text: &mut String, evaluation: &EvaluationResult) {
-        let (mark, code) = match evaluation.status {
+        let outcome = self.outcome(&label(evaluation), &evaluation.metric);
+        let _ = writeln!(text, "{MARGIN}  {outcome}, line {}", evaluation.line);
+        let indent = MARGIN.len() + 4;
+        if let Some(why) = &evaluation.description {
+            let _ = writeln!(text, "{:indent$}asked because: {}", "", indented(why, indent));
+        }
+        if evaluation.metric.evidence.is_empty() {
+            let _ = writeln!(text, "{:indent$}{}", "", indented(&evaluation.message, indent));
+        }
+        self.evidence(text, indent, &evaluation.metric.evidence);
+    }
+
+    /// What was asked, and how it turned out.
+    fn outcome(self, name: &str, metric: &MetricResult) -> String {
+        let (mark, code) = match metric.status {
             MetricStatus::Passed => ("passed", "32"),
             MetricStatus::Failed => ("failed", "31"),
             MetricStatus::Error | MetricStatus::Unscored => ("undecided", "33"),
         };
-        let score = evaluation.score.map(|score| format!(" (score {score:.2})")).unwrap_or_default();
-        let (mark, name) = (self.paint(code, mark), one_line(&label(evaluation)));
-        let _ = writeln!(text, "{MARGIN}  {mark} {name}{score}, line {}", evaluation.line);
-        let indent = MARGIN.len() + 4;
-        let margin = " ".repeat(indent);
-        if let Some(why) = &evaluation.description {
-            let _ = writeln!(text, "{margin}asked because: {}", indented(why, indent));
-        }
-        if evaluation.evidence.is_empty() {
-            let _ = writeln!(text, "{margin}{}", indented(&evaluation.message, indent));
-        }
-        for evidence in &evaluation.evidence {
-            let events: Vec<String> = evidence.events.iter().map(|event| format!("#{event}")).collect();
+        let score = metric.score.map(|score| format!(" (score {score:.2})")).unwrap_or_default();
+        format!("{} {}{score}", self.paint(code, mark), one_line(name))
+    }
+
+    fn evidence(self, text: &mut String, indent: usize, evidence: &[Evidence]) {
+        for one in evidence {
+            let events: Vec<String> = one.events.iter().map(|event| format!("#{event}")).collect();
             let events = if events.is_empty() { String::new() } else { format!(" [{}]", events.join(" ")) };
-            let (why, events) = (indented(&evidence.text, indent), self.paint("2", &events));
-            let _ = writeln!(text, "{margin}{why}{events}");
+            let (why, events) = (indented(&one.text, indent), self.paint("2", &events));
+            let _ = writeln!(text, "{:indent$}{why}{events}", "");
         }
     }
 
-    /// A case of an eval set and what it came to.
-    pub(crate) fn case(self, result: &CaseResult, main: &Ledger) -> String {
-        let passed = result.status == Verdict::Passed;
-        if passed && self.detail == Detail::Quiet {
-            return String::new();
-        }
-        let whole = !passed || self.detail == Detail::Verbose;
-        let repeat = if result.repeat == 0 { String::new() } else { format!(" #{}", result.repeat + 1) };
-        let mut text = format!(
-            "{} {}{repeat}  {}\n",
-            self.verdict(result.status),
-            self.paint("1", &one_line(&result.name)),
-            self.paint("2", &seconds(result.duration_ms))
-        );
-        if !whole {
-            return text;
-        }
-        if let Some(error) = &result.error {
-            let message = indented(&error.message, MARGIN.len() + 2);
-            let _ = writeln!(text, "{MARGIN}{} ({}): {message}", self.paint("31", "error"), error.phase);
-        }
-        for (name, metric) in &result.metrics {
-            let (mark, code) = match metric.status {
-                MetricStatus::Passed => ("passed", "32"),
-                MetricStatus::Failed => ("failed", "31"),
-                MetricStatus::Error | MetricStatus::Unscored => ("undecided", "33"),
-            };
-            let score = metric.score.map(|score| format!(" (score {score:.2})")).unwrap_or_default();
-            let _ = writeln!(text, "{MARGIN}{} {}{score}", self.paint(code, mark), one_line(name));
-            for evidence in &metric.evidence {
-                let _ = writeln!(text, "{MARGIN}  {}", indented(&evidence.text, MARGIN.len() + 2));
-            }
-        }
-        let lines = transcript(main.events());
-        if !lines.is_empty() {
-            let _ = writeln!(text, "{MARGIN}transcript:");
-        }
-        for line in lines {
-            let said = line.to_string();
-            let said = if self.detail == Detail::Verbose { said } else { shortened(&said) };
-            let _ = writeln!(text, "{MARGIN} {:>4}  {}", line.seq, indented(&said, MARGIN.len() + 7));
-        }
-        text.push('\n');
-        text
-    }
-
-    fn transcript(self, text: &mut String, result: &ScenarioResult, main: &Ledger) {
+    fn transcript(self, text: &mut String, result: &CaseResult, main: &Ledger) {
         let lines = transcript(main.events());
         if lines.is_empty() {
             return;
@@ -272,8 +238,9 @@ impl Printer {
         }
     }
 
-    /// The counts of a run, and what repeats say together.
-    pub(crate) fn summary(self, summary: &Summary, repeats: &[RepeatStatistics], took: u64) -> String {
+    /// The counts of a run of cases, each called a `noun`, and what repeats say together.
+    pub(crate) fn summary(self, noun: &str, suite: &SuiteResult, took: u64) -> String {
+        let SuiteResult { summary, repeats, .. } = suite;
         let mut text = String::new();
         for repeat in repeats {
             let (low, high) = repeat.wilson;
@@ -287,7 +254,7 @@ impl Printer {
                 high * 100.0
             );
         }
-        let runs = if repeats.is_empty() { "scenario" } else { "run" };
+        let runs = if repeats.is_empty() { noun } else { "run" };
         let plural = if summary.total == 1 { "" } else { "s" };
         let mut parts = vec![
             self.paint(if summary.passed > 0 { "32" } else { "0" }, &format!("{} passed", summary.passed)),
@@ -310,13 +277,11 @@ impl Printer {
     }
 }
 
-/// The events that evidence against a scenario points at.
-fn pointed_at(result: &ScenarioResult) -> Vec<u64> {
-    let against = result.evaluations().filter(|(_, evaluation)| !evaluation.success);
-    against
-        .flat_map(|(_, evaluation)| &evaluation.evidence)
-        .flat_map(|evidence| evidence.events.clone())
-        .collect()
+/// The events that evidence against a case points at.
+fn pointed_at(result: &CaseResult) -> Vec<u64> {
+    let metrics = result.evaluations().map(|one| &one.metric).chain(result.metrics.values());
+    let against = metrics.filter(|metric| !metric.passed());
+    against.flat_map(|metric| &metric.evidence).flat_map(|evidence| evidence.events.clone()).collect()
 }
 
 /// What an evaluation asks, with its turn in words; it stands under its step.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rehearsal_core::Verdict;
-use rehearsal_run::Counts;
+use rehearsal_run::{CaseKey, Counts};
 use rehearsal_sim::CaseRun;
 
 use crate::output;
@@ -32,7 +32,7 @@ pub(super) struct Live {
 
 #[derive(Default)]
 struct State {
-    running: BTreeMap<Key, (String, ProgressBar)>,
+    running: BTreeMap<CaseKey, (String, ProgressBar)>,
     not_passed: u64,
     waiting: u64,
 }
@@ -49,9 +49,6 @@ impl Drop for Waiting {
         }
     }
 }
-
-/// The place of a scenario, and which repeat of it.
-type Key = (usize, u32);
 
 impl Live {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -89,7 +86,7 @@ impl Progress {
         Self::Live(Arc::new(Live { all, total: bar, state: Mutex::default() }))
     }
 
-    pub(super) fn started(&self, key: Key, name: &str) {
+    pub(super) fn started(&self, key: CaseKey, name: &str) {
         let name = format!("{}{}", output::one_line(name), nth(key.1));
         match self {
             Self::Quiet => {}
@@ -107,7 +104,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn counted(&self, key: Key, counts: Counts) {
+    pub(super) fn counted(&self, key: CaseKey, counts: Counts) {
         if let Self::Live(live) = self
             && let Some((name, bar)) = live.state().running.get(&key)
         {
@@ -115,7 +112,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn finished(&self, key: Key, run: &CaseRun) {
+    pub(super) fn finished(&self, key: CaseKey, run: &CaseRun) {
         let result = &run.result;
         match self {
             Self::Quiet => {}

@@ -5,7 +5,7 @@ import { Command } from "../../../ui/Copy";
 import { Notice } from "../../../ui/Notice";
 import { useTitle } from "../../../ui/title";
 import { caseHref, runHref } from "../address";
-import { again, type Case, checksOf } from "../data/case";
+import { again, type Case, checksOf, metricsOf, terminatedBy } from "../data/case";
 import { eventsOf } from "../data/check";
 import { failuresAround, nameOf, readResult } from "../data/result";
 import { Crumbs } from "../parts/Crumbs";
@@ -52,6 +52,7 @@ function OneCase({ run, one, cases }: CaseProps) {
   // Evidence points at the ledger of the agent's own session. It comes first, but the session itself knows best.
   const main = sessions.find(({ data }) => data?.part === "main")?.data?.id ?? one.sessions[0] ?? null;
   const marked = useMemo(() => eventsOf(checksOf(one)), [one]);
+  const metrics = useMemo(() => metricsOf(one), [one]);
   const command = again(one);
   return (
     <div className="stack">
@@ -60,10 +61,10 @@ function OneCase({ run, one, cases }: CaseProps) {
       <div className="case-columns">
         <div className="stack">
           {one.steps.length > 0 && <Steps steps={one.steps} session={main} />}
-          {one.metrics.length > 0 && (
+          {metrics.length > 0 && (
             <section aria-labelledby="metrics" className="stack tight">
               <h2 id="metrics">Metrics</h2>
-              <Checks checks={one.metrics} session={main} />
+              <Checks checks={metrics} session={main} />
             </section>
           )}
           <Mocks mocks={one.mocks} session={main} />
@@ -71,14 +72,12 @@ function OneCase({ run, one, cases }: CaseProps) {
         <div className="stack">
           {main && <Transcript session={main} marked={marked} />}
           <CaseSessions ids={one.sessions} sessions={sessions} />
-          <TokenTable tokens={one.tokens} />
-          {(command || one.seed) && (
-            <section className="card stack tight" aria-labelledby="again">
-              <h2 id="again">Again</h2>
-              {command && <p className="soft">This command plays exactly this run of it again.</p>}
-              {command ? <Command text={command} /> : <p>Seed {one.seed}</p>}
-            </section>
-          )}
+          <TokenTable usage={one.token_usage} />
+          <section className="card stack tight" aria-labelledby="again">
+            <h2 id="again">Again</h2>
+            {command && <p className="soft">This command plays exactly this run of it again.</p>}
+            {command ? <Command text={command} /> : <p>Seed {one.seed}</p>}
+          </section>
         </div>
       </div>
     </div>
@@ -107,9 +106,9 @@ function CaseHead({ run, one, cases }: CaseProps) {
       <Facts
         facts={[
           ["File", one.file && <code>{one.file}</code>],
-          ["Took", one.durationMs === null ? null : inTime(one.durationMs)],
-          ["Seed", one.seed && <code>{one.seed}</code>],
-          ["Tags", one.tags.join(", ")],
+          ["Took", inTime(one.duration_ms)],
+          ["Seed", <code key="seed">{one.seed}</code>],
+          ["Tags", one.tags?.join(", ") ?? null],
           ["Folder", one.folder && <code>{one.folder}</code>],
         ]}
       />
@@ -154,7 +153,7 @@ function Reasons({ one }: { one: Case }) {
         </Notice>
       )}
       {one.verdict === "terminated" && (
-        <Notice tone="warn">Stopped before its end: {one.terminatedBy ?? "a limit was reached"}.</Notice>
+        <Notice tone="warn">Stopped before its end: {terminatedBy(one) ?? "a limit was reached"}.</Notice>
       )}
       {one.verdict === "unjudged" && (
         <Notice tone="warn">

@@ -1,4 +1,6 @@
+import type { Json } from "../../../api/client";
 import type { Check } from "../data/check";
+import { verdictOf } from "../data/verdict";
 import { EventLinks } from "../parts/EventLinks";
 import { MoreButton, useMore } from "../parts/More";
 import { Value } from "../parts/Value";
@@ -11,7 +13,7 @@ interface Props {
 
 /** What judged a step or a case. What needs a look comes first; what passed, or was never made, can be folded. */
 export function Checks({ checks, session }: Props) {
-  const unmade = checks.filter((check) => check.word === "unscored" && check.evidence.length === 0);
+  const unmade = checks.filter((check) => check.status === "unscored" && !check.evidence?.length);
   const folds = unmade.length > 1;
   const passed = checks.filter((check) => check.status === "passed");
   const others = checks.filter((check) => check.status !== "passed" && !(folds && unmade.includes(check)));
@@ -58,14 +60,15 @@ function CheckList({ checks, session }: Props) {
 
 function CheckItem({ check, session }: { check: Check; session: string | null }) {
   // The first piece of evidence is the message itself; only its events are new.
-  const [first, ...rest] =
-    check.evidence[0]?.text === check.message ? check.evidence : [null, ...check.evidence];
+  const evidence = check.evidence ?? [];
+  const [first, ...rest] = evidence[0]?.text === check.message ? evidence : [null, ...evidence];
+  const verdict = verdictOf(check.status);
   return (
-    <li className={`run-check ${check.status}`}>
+    <li className={`run-check ${verdict}`}>
       <div className="row">
-        <VerdictBadge verdict={check.status} word={check.word} />
+        <VerdictBadge verdict={verdict} word={check.status} />
         <strong className="check-name">{check.name}</strong>
-        {check.line !== null && <span className="soft">line {check.line}</span>}
+        {check.line !== undefined && <span className="soft">line {check.line}</span>}
       </div>
       {check.description && <p className="soft">{check.description}</p>}
       {check.message && (
@@ -74,12 +77,12 @@ function CheckItem({ check, session }: { check: Check; session: string | null })
         </p>
       )}
       {rest.length > 0 && <EvidenceList evidence={rest} session={session} />}
-      {check.score !== null && <Score score={check.score} />}
+      {check.score != null && <Score score={check.score} />}
       {check.value !== undefined && (
         <div className="check-value">
           <span className="soft">Value</span>
           <div className="grow">
-            <Value value={check.value} label="Value" />
+            <Value value={check.value as Json} label="Value" />
           </div>
         </div>
       )}
@@ -87,13 +90,9 @@ function CheckItem({ check, session }: { check: Check; session: string | null })
   );
 }
 
-function EvidenceList({
-  evidence,
-  session,
-}: {
-  evidence: (Check["evidence"][number] | null)[];
-  session: string | null;
-}) {
+type Evidence = NonNullable<Check["evidence"]>[number];
+
+function EvidenceList({ evidence, session }: { evidence: (Evidence | null)[]; session: string | null }) {
   const { shown, left, more } = useMore(evidence, 20);
   return (
     <>
@@ -102,7 +101,7 @@ function EvidenceList({
           one ? (
             // biome-ignore lint/suspicious/noArrayIndexKey: reasons have no names, and their order is fixed
             <li key={index}>
-              {one.text} <EventLinks session={session} events={one.events} />
+              {one.text} <EventLinks session={session} events={one.events ?? []} />
             </li>
           ) : null,
         )}

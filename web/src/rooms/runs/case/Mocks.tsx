@@ -2,8 +2,10 @@ import type { Case } from "../data/case";
 import { EventLinks } from "../parts/EventLinks";
 import { MoreButton, useMore } from "../parts/More";
 
+const NONE = { answered: [], unused: [] };
+
 /** Which mock answered which call, and which answered none. */
-export function Mocks({ mocks, session }: { mocks: Case["mocks"]; session: string | null }) {
+export function Mocks({ mocks = NONE, session }: { mocks?: Case["mocks"]; session: string | null }) {
   const { shown, left, more } = useMore(mocks.answered, 50);
   if (mocks.answered.length === 0 && mocks.unused.length === 0) return null;
   return (
@@ -31,7 +33,7 @@ export function Mocks({ mocks, session }: { mocks: Case["mocks"]; session: strin
                   {answer.failed && ", with an error"}
                 </td>
                 <td>
-                  <EventLinks session={session} events={answer.event === null ? [] : [answer.event]} />
+                  <EventLinks session={session} events={[answer.event]} />
                 </td>
               </tr>
             ))}

@@ -1,4 +1,6 @@
+import { writeJson } from "../../../json/exact";
 import { checksOfStep, type Execution, type Step, type Talk } from "../data/step";
+import { verdictOf } from "../data/verdict";
 import { MoreButton, useMore } from "../parts/More";
 import { took as inTime } from "../parts/took";
 import { Value } from "../parts/Value";
@@ -12,7 +14,7 @@ export function Steps({ steps, session }: { steps: readonly Step[]; session: str
     <section aria-labelledby="steps" className="stack tight">
       <h2 id="steps">Steps</h2>
       {shown.map((step) => (
-        <StepCard key={step.number} step={step} session={session} />
+        <StepCard key={step.step} step={step} session={session} />
       ))}
       <MoreButton left={left} more={more} what="steps" />
     </section>
@@ -21,26 +23,24 @@ export function Steps({ steps, session }: { steps: readonly Step[]; session: str
 
 function StepCard({ step, session }: { step: Step; session: string | null }) {
   const asked = checksOfStep(step).length;
-  const heading = `step-${step.number}`;
+  const heading = `step-${step.step}`;
   return (
     <article className="card step" aria-labelledby={heading}>
       <header>
         <h3 id={heading}>
-          {step.number}. {step.name ?? step.kind}
+          {step.step}. {step.name ?? step.kind}
         </h3>
         <span className="row">
           {step.name && <span className="soft">{step.kind}</span>}
-          {step.execution?.durationMs != null && (
-            <span className="soft">{inTime(step.execution.durationMs)}</span>
-          )}
-          <VerdictBadge verdict={step.status} word={step.word} />
+          {step.execution && <span className="soft">{inTime(step.execution.duration_ms)}</span>}
+          <VerdictBadge verdict={verdictOf(step.status)} word={step.status} />
         </span>
       </header>
       <div className="stack tight">
         {step.note && <p className="soft">{step.note}</p>}
-        {step.talk && <TalkView talk={step.talk} session={session} />}
+        {step.conversation && <TalkView talk={step.conversation} session={session} />}
         {step.execution && <Output execution={step.execution} kind={step.kind} />}
-        {step.checks.length > 0 && <Checks checks={step.checks} session={session} />}
+        {step.evaluations.length > 0 && <Checks checks={step.evaluations} session={session} />}
         {asked === 0 && step.status !== "unjudged" && <p className="soft">Nothing was asked of this step.</p>}
       </div>
     </article>
@@ -53,36 +53,36 @@ function TalkView({ talk, session }: { talk: Talk; session: string | null }) {
     <>
       <ol className="turns">
         {shown.map((turn) => (
-          <li key={turn.number} className="stack tight">
+          <li key={turn.turn_number} className="stack tight">
             <span className="soft">
-              Turn {turn.number}
-              {turn.durationMs !== null && ` · ${inTime(turn.durationMs)}`}
+              Turn {turn.turn_number} · {inTime(turn.duration)}
             </span>
             <p className="said user">
-              <strong>User</strong> {turn.user}
+              <strong>User</strong> {turn.user_input}
             </p>
             <p className="said agent">
-              <strong>Agent</strong> {turn.agent || <em className="soft">did not answer</em>}
+              <strong>Agent</strong> {turn.agent_response || <em className="soft">did not answer</em>}
             </p>
-            {turn.checks.length > 0 && <Checks checks={turn.checks} session={session} />}
+            <Files files={turn.execution_result.files} />
+            {turn.turn_evaluations.length > 0 && <Checks checks={turn.turn_evaluations} session={session} />}
           </li>
         ))}
       </ol>
       <MoreButton left={left} more={more} what="turns" />
-      {talk.ending && (
+      {talk.termination_reason && (
         <p className="soft">
-          Ended by {talk.ending.replaceAll("_", " ")}
-          {talk.endingDetail && `: ${talk.endingDetail}`}
+          Ended by {talk.termination_reason.replaceAll("_", " ")}
+          {talk.termination_detail && `: ${talk.termination_detail}`}
         </p>
       )}
-      {talk.finalChecks.length > 0 && <Checks checks={talk.finalChecks} session={session} />}
+      {talk.final_evaluations.length > 0 && <Checks checks={talk.final_evaluations} session={session} />}
     </>
   );
 }
 
 /** What a step wrote. What was said in a conversation stands there already. */
 function Output({ execution, kind }: { execution: Execution; kind: string }) {
-  const { exitCode, stdout, stderr, files } = execution;
+  const { exit_code, stdout, stderr, files } = execution;
   return (
     <dl className="run-output">
       {stdout && kind !== "conversation" && (
@@ -101,30 +101,52 @@ function Output({ execution, kind }: { execution: Execution; kind: string }) {
           </dd>
         </div>
       )}
-      {kind === "code" && exitCode !== null && (
+      {kind === "code" && exit_code !== null && (
         <div>
           <dt>Exit code</dt>
           <dd>
-            <code>{exitCode}</code>
+            <code>{exit_code}</code>
           </dd>
         </div>
       )}
-      {files.slice(0, 50).map(([path, content]) => (
+      <FileEntries files={files} />
+    </dl>
+  );
+}
+
+/** The files as a turn left them, where there are any. */
+function Files({ files }: { files: Execution["files"] }) {
+  if (Object.keys(files).length === 0) return null;
+  return (
+    <details>
+      <summary>Files after this turn</summary>
+      <dl className="run-output">
+        <FileEntries files={files} />
+      </dl>
+    </details>
+  );
+}
+
+function FileEntries({ files }: { files: Execution["files"] }) {
+  const all = Object.entries(files);
+  return (
+    <>
+      {all.slice(0, 50).map(([path, content]) => (
         <div key={path}>
           <dt>
             <code>{path}</code>
           </dt>
           <dd>
-            <Value value={content} label={path} />
+            <Value value={typeof content === "string" ? content : writeJson(content)} label={path} />
           </dd>
         </div>
       ))}
-      {files.length > 50 && (
+      {all.length > 50 && (
         <div>
           <dt>Files</dt>
-          <dd>and {files.length - 50} more</dd>
+          <dd>and {all.length - 50} more</dd>
         </div>
       )}
-    </dl>
+    </>
   );
 }

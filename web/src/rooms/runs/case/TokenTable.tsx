@@ -1,9 +1,14 @@
-import type { Tokens } from "../data/case";
+import type { Schemas } from "../../../api/client";
 
-const count = (tokens: number | null) => (tokens === null ? "not said" : tokens.toLocaleString());
+const PARTS = [
+  ["agent", "Agent"],
+  ["user", "Simulated user"],
+  ["judge", "Judge"],
+] as const;
 
 /** What the models read and wrote, as far as their providers said. */
-export function TokenTable({ tokens }: { tokens: readonly Tokens[] }) {
+export function TokenTable({ usage }: { usage: Schemas["TokenUsage"] }) {
+  const tokens = PARTS.flatMap(([key, part]) => (usage[key] ? [{ part, ...usage[key] }] : []));
   if (tokens.length === 0) return null;
   return (
     <section className="card stack tight" aria-labelledby="tokens">
@@ -21,8 +26,8 @@ export function TokenTable({ tokens }: { tokens: readonly Tokens[] }) {
           {tokens.map((used) => (
             <tr key={used.part}>
               <th scope="row">{used.part}</th>
-              <td>{count(used.input)}</td>
-              <td>{count(used.output)}</td>
+              <td>{used.input.toLocaleString()}</td>
+              <td>{used.output.toLocaleString()}</td>
             </tr>
           ))}
         </tbody>

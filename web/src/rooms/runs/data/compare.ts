@@ -87,22 +87,22 @@ function changesOf(before: Case, after: Case): string[] {
   for (const [name, check] of checksByName(after)) {
     const was = then.get(name);
     then.delete(name);
-    if (!was) changes.push(`${name}: new, ${check.word}`);
-    else if (was.word !== check.word) changes.push(`${name}: ${was.word} → ${check.word}`);
+    if (!was) changes.push(`${name}: new, ${check.status}`);
+    else if (was.status !== check.status) changes.push(`${name}: ${was.status} → ${check.status}`);
     else if (was.score !== check.score) {
       changes.push(`${name}: score ${score(was.score)} → ${score(check.score)}`);
     }
   }
   for (const gone of then.keys()) changes.push(`${gone}: no longer asked`);
-  const took = durationChange(before.durationMs, after.durationMs);
+  const took = durationChange(before.duration_ms, after.duration_ms);
   if (took) changes.push(took);
   return changes;
 }
 
-const score = (value: number | null): string => (value === null ? "none" : String(Number(value.toFixed(3))));
+const score = (value: number | null | undefined): string =>
+  value == null ? "none" : String(Number(value.toFixed(3)));
 
-function durationChange(before: number | null, after: number | null): string | null {
-  if (before === null || after === null) return null;
+function durationChange(before: number, after: number): string | null {
   const by = after - before;
   if (Math.abs(by) < LONGER_BY_MS || Math.abs(by) < LONGER_BY_SHARE * Math.max(before, after)) return null;
   const seconds = (ms: number) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);

@@ -1,56 +1,38 @@
 /** What a run came to: its cases, and the repeats of each together. */
 
-import type { Run } from "../../../api/client";
-import { type Case, readCase } from "./case";
-import { digits, list, number, object, words } from "./read";
-import { type Summary, summaryOf, summaryOfCases } from "./summary";
+import type { Run, Schemas } from "../../../api/client";
+import { type Case, caseOf } from "./case";
 import { rank, type Verdict, worst } from "./verdict";
 
-export interface Result {
-  durationMs: number | null;
-  seed: string | null;
-  interrupted: boolean;
-  evalSet: string | null;
-  summary: Summary;
-  cases: Case[];
-}
+export type Result = Omit<Schemas["RunResult"], "results"> & { cases: Case[] };
 
-/** Reads a run's result; nothing while there is none. */
+/** The form of results that this page knows; the server gives what earlier versions kept in it. */
+const VERSION = 2;
+
+/** What a run came to; nothing while there is no result, or one of a form of tomorrow. */
 export function readResult(run: Run): Result | null {
-  if (run.result === null || run.result === undefined) return null;
-  const found = object(run.result);
-  const cases = [...list(found.scenarios), ...list(found.cases)].map(readCase);
-  return {
-    durationMs: number(found.durationMs),
-    seed: digits(found.seed),
-    interrupted: found.interrupted === true,
-    evalSet: words(found.evalSet),
-    summary: summaryOf(run) ?? summaryOfCases(cases),
-    cases,
-  };
+  if (run.result?.version !== VERSION) return null;
+  const { results, ...rest } = run.result;
+  return { ...rest, cases: results.map(caseOf) };
 }
 
-/** How long a run took, by its result or its clock; nothing while it runs. */
-export function tookMs(run: Run): number | null {
-  const said = number(run.duration_ms) ?? number(object(run.result).durationMs);
-  if (said !== null) return said;
-  return run.ended_at ? Date.parse(run.ended_at) - Date.parse(run.started_at) : null;
-}
+/** How long a run took; nothing while it runs. */
+export const tookMs = (run: Run): number | null =>
+  run.duration_ms ?? (run.ended_at ? Date.parse(run.ended_at) - Date.parse(run.started_at) : null);
 
 /** A scenario with all its repeats. */
 export interface Group {
   key: string;
   name: string;
   file: string | null;
-  tags: string[];
   verdict: Verdict;
   passed: number;
   /** What needs a look first, then by repeat. */
   cases: Case[];
-  meanMs: number | null;
+  meanMs: number;
 }
 
-export const keyOf = (one: Case): string => JSON.stringify([one.file, one.name]);
+export const keyOf = (one: Case): string => JSON.stringify([one.file ?? null, one.name]);
 
 export function group(cases: readonly Case[]): Group[] {
   const groups = new Map<string, Case[]>();
@@ -66,17 +48,15 @@ export function group(cases: readonly Case[]): Group[] {
 }
 
 function groupOf(key: string, members: Case[]): Group {
-  const times = members.flatMap((one) => (one.durationMs === null ? [] : [one.durationMs]));
   const first = members[0];
   return {
     key,
     name: first?.name ?? "",
     file: first?.file ?? null,
-    tags: first?.tags ?? [],
     verdict: worst(members.map((one) => one.verdict)),
     passed: members.filter((one) => one.verdict === "passed").length,
     cases: members.toSorted((a, b) => rank(a.verdict) - rank(b.verdict) || a.repeat - b.repeat || a.n - b.n),
-    meanMs: times.length > 0 ? times.reduce((sum, ms) => sum + ms, 0) / times.length : null,
+    meanMs: members.reduce((sum, one) => sum + one.duration_ms, 0) / members.length,
   };
 }
 
@@ -86,7 +66,7 @@ export function filter(cases: readonly Case[], verdict: string, text: string): C
   return cases.filter((one) => {
     if (verdict && one.verdict !== verdict) return false;
     if (wanted.length === 0) return true;
-    const said = [one.name, one.file, one.description, ...one.tags].join("\n").toLowerCase();
+    const said = [one.name, one.file, one.description, ...(one.tags ?? [])].join("\n").toLowerCase();
     return wanted.every((word) => said.includes(word));
   });
 }

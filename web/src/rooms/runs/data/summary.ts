@@ -1,38 +1,13 @@
 /** How many runs of cases came to what. */
 
-import type { Run } from "../../../api/client";
-import type { Case } from "./case";
-import { list, number, object } from "./read";
-import { type Verdict, verdictOf } from "./verdict";
+import type { Run, Schemas } from "../../../api/client";
+import type { Verdict } from "./verdict";
 
-export interface Summary {
-  total: number;
-  passed: number;
-  failed: number;
-  errors: number;
-  terminated: number;
-  unjudged: number;
-  notRun: number;
-}
-
-export function readSummary(value: unknown): Summary | null {
-  const found = object(value);
-  if (number(found.total) === null) return null;
-  const count = (key: string) => number(found[key]) ?? 0;
-  return {
-    total: count("total"),
-    passed: count("passed"),
-    failed: count("failed"),
-    errors: count("errors"),
-    terminated: count("terminated"),
-    unjudged: count("unjudged"),
-    notRun: number(found.not_run) ?? count("notRun"),
-  };
-}
+export type Summary = Schemas["Summary"];
 
 /** Counts verdicts. One that is not known counts as unjudged: nobody can say that it passed. */
 export function count(verdicts: readonly Verdict[]): Summary {
-  const summary = { total: 0, passed: 0, failed: 0, errors: 0, terminated: 0, unjudged: 0, notRun: 0 };
+  const summary = { total: 0, passed: 0, failed: 0, errors: 0, terminated: 0, unjudged: 0, not_run: 0 };
   for (const verdict of verdicts) {
     summary.total += 1;
     if (verdict === "passed") summary.passed += 1;
@@ -44,22 +19,13 @@ export function count(verdicts: readonly Verdict[]): Summary {
   return summary;
 }
 
-/** The counts of a run: as it says them, or counted; nothing while it has no result. */
-export function summaryOf(run: Run): Summary | null {
-  const result = object(run.result);
-  const said = readSummary((run as { summary?: unknown }).summary) ?? readSummary(result.summary);
-  if (said) return said;
-  const cases = [...list(result.scenarios), ...list(result.cases)];
-  if (cases.length === 0) return null;
-  return count(cases.map((one) => verdictOf(object(one).verdict ?? object(one).status)));
-}
-
-export const summaryOfCases = (cases: readonly Case[]): Summary => count(cases.map((one) => one.verdict));
+/** The counts of a run; nothing while it has no result. */
+export const summaryOf = (run: Run): Summary | null => run.summary ?? run.result?.summary ?? null;
 
 /** The share that passed of those that were started; nothing where none was. */
 export function passRate(summary: Summary | null): number | null {
   if (!summary) return null;
-  const started = summary.total - summary.notRun;
+  const started = summary.total - summary.not_run;
   return started > 0 ? summary.passed / started : null;
 }
 
@@ -72,7 +38,7 @@ export function counted(summary: Summary): string[] {
   if (summary.errors) said.push(plural(summary.errors, summary.errors === 1 ? "error" : "errors"));
   if (summary.terminated) said.push(plural(summary.terminated, "terminated"));
   if (summary.unjudged) said.push(plural(summary.unjudged, "unjudged"));
-  if (summary.notRun) said.push(plural(summary.notRun, "not run"));
+  if (summary.not_run) said.push(plural(summary.not_run, "not run"));
   if (summary.passed || said.length === 0) said.push(plural(summary.passed, "passed"));
   return said;
 }

@@ -5,7 +5,7 @@ import { counted, type Summary } from "../data/summary";
 const SLICES = [
   ["passed", "passed"],
   ["unjudged", "unjudged"],
-  ["notRun", "unjudged"],
+  ["not_run", "unjudged"],
   ["terminated", "terminated"],
   ["failed", "failed"],
   ["errors", "error"],

@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
 import { caseHref, useAddress } from "../address";
-import { type Case, checksOf } from "../data/case";
+import { type Case, checksOf, terminatedBy } from "../data/case";
 import { filter, type Group, group } from "../data/result";
 import { percent, wilson } from "../data/summary";
 import { MoreButton, useMore } from "../parts/More";
@@ -70,7 +70,7 @@ function GroupRow({ run, group }: { run: string; group: Group }) {
         {repeated && <Share group={group} />}
       </td>
       <td className="wide">
-        {group.meanMs === null ? "" : inTime(group.meanMs)}
+        {inTime(group.meanMs)}
         {repeated && <span className="soft block">on average</span>}
       </td>
     </tr>
@@ -81,7 +81,7 @@ function GroupRow({ run, group }: { run: string; group: Group }) {
 function Why({ one }: { one: Case }) {
   if (one.verdict === "passed") return null;
   const failed = checksOf(one).find((check) => check.status === "failed" || check.status === "error");
-  const said = one.error?.message ?? one.terminatedBy ?? failed?.message;
+  const said = one.error?.message ?? terminatedBy(one) ?? failed?.message;
   return said ? <span className="soft why">{said.split("\n", 1)[0]}</span> : null;
 }
 

@@ -87,7 +87,7 @@ function RunHead({ run, result }: { run: Run; result: Result | null }) {
           ["Commit", run.commit ? <code key="commit">{run.commit.slice(0, 12)}</code> : null],
           ["Model", run.model ?? null],
           ["Seed", result?.seed ? <code key="seed">{result.seed}</code> : null],
-          ["EvalSet", result?.evalSet ?? null],
+          ["EvalSet", result?.eval_set ?? null],
           ["Run", <code key="run">{run.id}</code>],
         ]}
       />
@@ -101,6 +101,14 @@ function RunHead({ run, result }: { run: Run; result: Result | null }) {
 function NoResult({ run }: { run: Run }) {
   if (run.status === "running") {
     return <Notice>This run is under way. Its cases appear here when it has ended.</Notice>;
+  }
+  if (run.result) {
+    return (
+      <Notice tone="warn">
+        A newer version of Rehearsal wrote this result, in a form that this page does not know. Its sessions
+        can be found among all sessions.
+      </Notice>
+    );
   }
   return (
     <Notice tone="warn">

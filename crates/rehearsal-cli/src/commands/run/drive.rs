@@ -1,0 +1,214 @@
+//! What `rehearse run` and `rehearse eval` do alike: the options, the store, the run itself, and what is left of it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use rehearsal::scenario_models::ModelBuilder;
+use rehearsal_core::{CaseResult, SystemClock};
+use rehearsal_js::{WorkerCommand, Workers};
+use rehearsal_run::{Audience, Driven, Driver, OutFolder, Plan};
+use rehearsal_scenario::{Backstage, Commands};
+use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Suite};
+use tokio::runtime::Runtime;
+
+use super::keeping::{Keeping, Onlooker};
+use super::progress::Progress;
+use super::show::{self, Show, Told};
+use super::{about, interrupt, junit};
+use crate::error::{CommandError, cannot_start};
+use crate::load::Colour;
+use crate::place::Place;
+use crate::variables::Variables;
+use crate::{exit, files, output};
+
+/// How cases are run, and what is left of it.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// A file of NAME=value lines, for keys and for the variables that files name
+    #[arg(long, value_name = "FILE", help_heading = "Running")]
+    pub(super) env_file: Option<PathBuf>,
+    /// How many cases run side by side [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Running")]
+    jobs: Option<u32>,
+    /// Run each case so many times
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Running")]
+    repeat: u32,
+    /// Where all chance comes from; the same seed draws the same
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
+    seed: u64,
+    /// Repeat exactly one run: its seed, as its result shows it
+    #[arg(long, value_name = "N", conflicts_with_all = ["seed", "repeat"], help_heading = "Running")]
+    case_seed: Option<u64>,
+    /// Start no further case once one did not pass
+    #[arg(long, help_heading = "Running")]
+    fail_fast: bool,
+    /// Write the results as JUnit XML to a file
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    junit: Option<PathBuf>,
+    /// Also write results and ledgers as files into a folder
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    out: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Results")]
+    place: Place,
+    /// What to call this run in lists, such as `nightly` or `with the new prompt`
+    #[arg(long, value_name = "NAME", value_parser = about::name, help_heading = "Results")]
+    name: Option<String>,
+    /// Keep nothing in the store, for places that cannot be written
+    #[arg(long, help_heading = "Results")]
+    no_store: bool,
+    #[command(flatten, next_help_heading = "Results")]
+    pub(super) show: Show,
+}
+
+/// What cases are made with.
+pub(super) struct Wings {
+    program: PathBuf,
+    pub(super) variables: Variables,
+    models: ModelBuilder,
+    scripts: Workers,
+    /// Without a store there is no place where they could answer.
+    audience: Option<Audience>,
+}
+
+impl Wings {
+    pub(super) fn new(options: &RunOptions) -> Result<Self, CommandError> {
+        let program = std::env::current_exe()
+            .map_err(|error| CommandError::setup(format_args!("this program cannot find itself: {error}")))?;
+        let scripts = Workers::new(hidden(&program, crate::JS_WORKER));
+        let variables = Variables::with_file(options.env_file.as_deref())?;
+        let audience = (!options.no_store).then(Audience::default);
+        Ok(Self { program, variables, models: ModelBuilder::default(), scripts, audience })
+    }
+
+    /// What the case at this place is made with, where its file is this one: no tool runs, no program is started.
+    pub(super) fn backstage(&self, file: &Path, place: usize, name: &str) -> Result<Backstage, CommandError> {
+        let (builder, variables, read) =
+            (self.models.clone(), self.variables.clone(), self.variables.clone());
+        Ok(Backstage {
+            models: Arc::new(move |key, choice| builder.build(key, choice, &|name| variables.get(name))),
+            people: self.audience.as_ref().map(|audience| audience.people(place, name)),
+            scripts: self.scripts.clone(),
+            supervisor: Some(hidden(&self.program, crate::SUPERVISOR)),
+            variables: Arc::new(move |name| read.get(name)),
+            directory: files::folder(file)?,
+            live: false,
+            keep: false,
+            timeout: None,
+            commands: Commands::Refused,
+        })
+    }
+}
+
+/// This program, started again for what needs a process of its own.
+fn hidden(program: &Path, word: &str) -> WorkerCommand {
+    WorkerCommand { program: program.to_owned(), args: vec![word.to_owned()] }
+}
+
+/// What is run.
+pub(super) struct Job {
+    /// In words for people.
+    pub(super) title: String,
+    /// What a case of it is called: `scenario` or `case`.
+    pub(super) noun: &'static str,
+    pub(super) models: BTreeSet<String>,
+    pub(super) eval_set: Option<String>,
+    pub(super) colour: Colour,
+}
+
+/// Runs the cases of a job, and keeps, writes and prints what they came to.
+pub(super) fn drive(
+    options: &RunOptions,
+    job: Job,
+    wings: Wings,
+    cases: Vec<CaseMaker>,
+    describe: impl Fn(usize, &CaseRun) -> CaseResult,
+    again: impl Fn(&CaseResult) -> Option<String>,
+) -> Result<Driven, CommandError> {
+    for path in options.show.json_file().into_iter().chain(options.junit.as_deref()) {
+        show::writable(path)?;
+    }
+    let out = options.out.as_deref().map(OutFolder::new).transpose();
+    let out = out.map_err(|error| CommandError::setup(error).hint("`--out DIR` names another"))?;
+    let runtime = Runtime::new().map_err(|error| cannot_start(&error))?;
+    let keeping = if options.no_store {
+        None
+    } else {
+        let about = about::about(options.name.as_deref(), job.models);
+        Some(runtime.block_on(Keeping::begin(&options.place, &job.title, about))?)
+    };
+    let progress = Progress::new(options.show.quiet, cases.len() as u64 * u64::from(options.repeat));
+    let driver = Driver {
+        plan: options.plan(),
+        kept: keeping.as_ref().map(|keeping| keeping.run.clone()),
+        out,
+        cancel: Cancel::default(),
+        watch: Arc::new(Onlooker::new(progress.clone(), &options.place)),
+        clock: Arc::new(SystemClock),
+    };
+    if let (Some(kept), Some(audience)) = (&driver.kept, wings.audience) {
+        audience.open(kept.clone(), driver.watch.clone());
+    }
+    runtime.spawn(interrupt::listen(driver.cancel.clone(), progress.clone()));
+    let mut done = runtime.block_on(driver.run(cases, describe));
+    progress.close();
+    done.result.eval_set = job.eval_set;
+    // What a run came to is kept before anything waits for a reader.
+    let written = options.write(&done, driver.out.as_ref());
+    let kept = match &keeping {
+        Some(_) => runtime
+            .block_on(driver.end(&done.result))
+            .map_err(|error| CommandError::setup(error).about("what this run came to is not kept whole")),
+        None => Ok(()),
+    };
+    let told = |case: &CaseResult| Told { from: None, again: again(case) };
+    options.show.print(job.colour, job.noun, &done.result, &done.runs, told)?;
+    if let Some(out) = driver.out.as_ref().filter(|_| !options.show.quiet) {
+        output::message(&format!("results and ledgers: {}", out.folder().display()));
+    }
+    written?;
+    kept?;
+    if let Some(keeping) = keeping {
+        if !options.show.quiet {
+            output::message(&format!("kept: {}", keeping.command()));
+        }
+        keeping.leave();
+    }
+    Ok(done)
+}
+
+/// The exit code that says what a run came to.
+pub(super) fn exit_code(driven: &Driven) -> ExitCode {
+    if driven.result.interrupted {
+        exit::interrupted()
+    } else if driven.result.suite.passed() {
+        exit::PASSED
+    } else {
+        exit::not_passed()
+    }
+}
+
+impl RunOptions {
+    fn plan(&self) -> Plan {
+        Plan {
+            seed: self.seed,
+            case_seed: self.case_seed,
+            repeat: self.repeat,
+            jobs: self.jobs.map_or(Suite::DEFAULT_JOBS, |jobs| jobs as usize),
+            fail_fast: self.fail_fast,
+        }
+    }
+
+    fn write(&self, driven: &Driven, out: Option<&OutFolder>) -> Result<(), CommandError> {
+        if let Some(out) = out {
+            show::write_file(&out.folder().join("result.json"), &show::json(&driven.result)?)?;
+        }
+        self.show.write(&driven.result, &driven.runs)?;
+        if let Some(path) = &self.junit {
+            show::write_file(path, &junit::report(&driven.result)?)?;
+        }
+        Ok(())
+    }
+}

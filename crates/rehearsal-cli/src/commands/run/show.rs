@@ -1,0 +1,148 @@
+//! Showing what cases came to: as text for people, as JSON for programs.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use rehearsal_core::{CaseResult, Ledger, RunResult};
+use rehearsal_sim::CaseRun;
+
+use super::print::{Detail, Printer};
+use crate::error::CommandError;
+use crate::load::Colour;
+use crate::output;
+
+/// How results are shown.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Write the results as JSON to a file, or to standard output with `-`
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+    /// Put the events of all sessions into the JSON as well
+    #[arg(long, requires = "json")]
+    events: bool,
+    /// Print only what did not pass
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Print all transcripts and evaluations
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// What is told of a case beside what it came to.
+#[derive(Default)]
+pub(crate) struct Told {
+    /// Where its ledger was read.
+    pub(crate) from: Option<String>,
+    /// The command that repeats just this.
+    pub(crate) again: Option<String>,
+}
+
+impl Show {
+    fn json_to_stdout(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-"))
+    }
+
+    /// The file for the JSON, where it goes to one.
+    pub(crate) fn json_file(&self) -> Option<&Path> {
+        self.json.as_deref().filter(|_| !self.json_to_stdout())
+    }
+
+    /// Writes the JSON to its file, if it goes to one.
+    pub(crate) fn write(&self, result: &RunResult, runs: &[Arc<CaseRun>]) -> Result<(), CommandError> {
+        match self.json_file() {
+            Some(path) => write_file(path, &json(&self.with_events(result, runs))?),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints what cases, each called a `noun`, came to. Standard output is data: when the JSON goes there, nothing else
+    /// does.
+    pub(crate) fn print(
+        &self,
+        colour: Colour,
+        noun: &str,
+        result: &RunResult,
+        runs: &[Arc<CaseRun>],
+        told: impl Fn(&CaseResult) -> Told,
+    ) -> Result<(), CommandError> {
+        let detail = match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Verbose,
+            _ => Detail::Normal,
+        };
+        let (write, colour): (fn(&str), bool) = if self.json_to_stdout() {
+            (output::message, colour.for_stream(&std::io::stderr()))
+        } else {
+            (output::data, colour.for_stream(&std::io::stdout()))
+        };
+        let printer = Printer { detail, colour };
+        for (case, run) in result.suite.results.iter().zip(runs) {
+            if let Some(text) = printer.case(case, &run.main, &told(case)).strip_suffix('\n') {
+                write(text);
+            }
+        }
+        write(&printer.summary(noun, &result.suite, result.duration_ms));
+        if self.json_to_stdout() {
+            output::json(json(&self.with_events(result, runs))?.trim_end());
+        }
+        Ok(())
+    }
+
+    fn with_events<'a>(&self, result: &'a RunResult, runs: &[Arc<CaseRun>]) -> Cow<'a, RunResult> {
+        if !self.events {
+            return Cow::Borrowed(result);
+        }
+        let mut result = result.clone();
+        for (case, run) in result.suite.results.iter_mut().zip(runs) {
+            case.events = run.ledgers().flat_map(Ledger::events).cloned().collect();
+        }
+        Cow::Owned(result)
+    }
+}
+
+/// A result as the text of a file.
+pub(crate) fn json(result: &RunResult) -> Result<String, CommandError> {
+    match rehearsal_core::json::to_string_pretty(result) {
+        Ok(json) => Ok(json + "\n"),
+        Err(error) => Err(CommandError::internal(format_args!("the results cannot be written: {error}"))),
+    }
+}
+
+/// A word as a shell reads it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@,+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Makes sure that a file can be written, before a long run has come to something that it should hold.
+pub(crate) fn writable(path: &Path) -> Result<(), CommandError> {
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    let opened = made.and_then(|()| fs::OpenOptions::new().create(true).append(true).open(path));
+    opened.map(drop).map_err(|error| cannot_write(path, &error))
+}
+
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
+    fs::write(path, text).map_err(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::setup(format_args!("cannot write `{}`: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("a/b.yaml"), "a/b.yaml");
+        assert_eq!(quoted("it's here"), "'it'\\''s here'");
+    }
+}

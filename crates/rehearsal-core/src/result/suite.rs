@@ -1,0 +1,83 @@
+//! What the cases of a suite came to together.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CaseResult, Verdict};
+
+/// What a suite came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SuiteResult {
+    /// The counts.
+    pub summary: Summary,
+    /// What each case came to, in the order of the cases, repeats of a case one after the other.
+    pub results: Vec<CaseResult>,
+    /// Statistics of each case over its repeats, where a case was repeated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<RepeatStatistics>,
+}
+
+impl SuiteResult {
+    /// Whether everything ran and passed.
+    pub fn passed(&self) -> bool {
+        self.summary.total > 0 && self.summary.passed == self.summary.total
+    }
+}
+
+/// How many runs came to what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Summary {
+    /// All of them.
+    pub total: u32,
+    /// Every metric passed.
+    pub passed: u32,
+    /// A metric failed.
+    pub failed: u32,
+    /// Something went wrong.
+    pub errors: u32,
+    /// Ran into a limit.
+    pub terminated: u32,
+    /// Had no metrics.
+    pub unjudged: u32,
+    /// Not started, because an earlier one did not pass.
+    pub not_run: u32,
+}
+
+impl Summary {
+    /// Counts one more run.
+    pub fn count(&mut self, verdict: Verdict) {
+        self.total += 1;
+        *match verdict {
+            Verdict::Passed => &mut self.passed,
+            Verdict::Failed => &mut self.failed,
+            Verdict::Error => &mut self.errors,
+            Verdict::Terminated => &mut self.terminated,
+            Verdict::Unjudged => &mut self.unjudged,
+        } += 1;
+    }
+
+    /// Counts runs that were not started.
+    pub fn count_not_run(&mut self, runs: u32) {
+        self.total += runs;
+        self.not_run += runs;
+    }
+}
+
+/// What the repeats of one case say together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RepeatStatistics {
+    /// The case.
+    pub name: String,
+    /// How often it ran.
+    pub runs: u32,
+    /// How often it passed.
+    pub passed: u32,
+    /// For k from 1 to `runs`: the chance that at least one of k runs passes.
+    pub pass_at_k: Vec<f64>,
+    /// For k from 1 to `runs`: the chance that all of k runs pass.
+    pub pass_hat_k: Vec<f64>,
+    /// The 95 % Wilson interval of the pass rate.
+    pub wilson: (f64, f64),
+}
