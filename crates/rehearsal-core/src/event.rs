@@ -641,6 +641,8 @@ pub enum EndReason {
     MaxTurns,
     /// It took longer than allowed.
     MaxDuration,
+    /// A rule was broken that ends the session at the first breach.
+    RuleBroken,
     /// Something went wrong.
     Error,
     /// Somebody ended it.

@@ -497,7 +497,9 @@ impl Reading<'_> {
             all.extend(conversation.turns.iter().flat_map(|turn| &turn.turn_evaluations));
             all.extend(&conversation.final_evaluations);
         }
+        let is_broken = self.run.result.termination_reason == Some(EndReason::RuleBroken);
         let (status, note) = match &view.ended {
+            None if is_broken => (StepStatus::Failed, Some("it was ended by a broken rule".to_owned())),
             None => (StepStatus::Errored, Some("it did not come to its end".to_owned())),
             Some(_) if all.is_empty() => (StepStatus::Unjudged, Some("it has no evaluations".to_owned())),
             Some(_) if all.iter().all(|evaluation| evaluation.success) => (StepStatus::Passed, None),
