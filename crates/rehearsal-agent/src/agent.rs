@@ -447,6 +447,12 @@ pub enum RunError {
         /// Why.
         why: String,
     },
+    /// Whoever watches the session has stopped it.
+    #[error("the session was stopped: {why}")]
+    Stopped {
+        /// Why.
+        why: String,
+    },
     /// An event contradicts the ledger.
     #[error("the ledger refused an event")]
     Ledger(#[from] Inconsistent),
@@ -471,6 +477,7 @@ impl RunError {
             Self::NotAwaited { .. } => "not_awaited",
             Self::InvalidAnswer { .. } => "invalid_answer",
             Self::Journal { .. } => "journal",
+            Self::Stopped { .. } => "stopped",
             Self::Ledger(_) => "ledger",
         }
     }

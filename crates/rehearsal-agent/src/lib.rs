@@ -46,7 +46,7 @@ pub use compose::{Loop, Parallel, Sequence};
 pub use llm::{History, LlmAgent, TRANSFER_TOOL};
 pub use model::{Model, ModelCall, ModelChunk, ModelError};
 pub use port::{Answer, DirectPort, Port, Refusal, ToolAnswer, ToolEffect, ToolReply, ask_model, run_tool};
-pub use session::{ENGINE, Journal, Session, Surroundings, USER, Voices};
+pub use session::{ENGINE, Journal, Session, Surroundings, USER, Voices, Watch};
 pub use state_access::{ScopeAccess, StateAccess};
 pub use step::{Step, StepContext, StepReply};
 pub use tool::{

@@ -29,6 +29,13 @@ pub trait Journal: Send + Sync + fmt::Debug {
     async fn keep(&self, events: &[Arc<Event>]) -> std::io::Result<()>;
 }
 
+/// Follows a session while it goes on, and may end it: streaming metrics.
+pub trait Watch: Send + Sync + fmt::Debug {
+    /// Looks at events that were added and kept, all of them once, in the order of the ledger. Gives why the session has
+    /// to stop, if it has to.
+    fn see(&mut self, events: &[Arc<Event>], ledger: &Ledger) -> Option<String>;
+}
+
 /// What a session takes from outside: time, ids, chance, and where its events go.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
@@ -79,6 +86,9 @@ pub struct Session {
     voices: Voices,
     kept: usize,
     branch_base: Option<usize>,
+    watch: Option<Box<dyn Watch>>,
+    /// Why it was stopped; it does not go on then.
+    stopped: Option<String>,
 }
 
 impl Session {
@@ -112,7 +122,7 @@ impl Session {
     /// Goes on with a session from its ledger, in whatever process that was written.
     pub fn resume(ledger: Ledger, around: Arc<Surroundings>) -> Self {
         let kept = ledger.events().len();
-        Self { ledger, around, voices: Voices::Many, kept, branch_base: None }
+        Self { ledger, around, voices: Voices::Many, kept, branch_base: None, watch: None, stopped: None }
     }
 
     /// The same session with agents that speak as one, or as many.
@@ -120,6 +130,17 @@ impl Session {
     pub fn voices(mut self, voices: Voices) -> Self {
         self.voices = voices;
         self
+    }
+
+    /// Lets somebody follow it from what is kept next. What agents do side by side or behind a tool is seen when it is
+    /// joined, because its place on the ledger is not known before.
+    pub fn watch(&mut self, watch: Box<dyn Watch>) {
+        self.watch = Some(watch);
+    }
+
+    /// Is followed by nobody any more, and is not stopped.
+    pub fn unwatch(&mut self) {
+        (self.watch, self.stopped) = (None, None);
     }
 
     /// Whether its agents speak as one.
@@ -276,10 +297,11 @@ impl Session {
         self.append(ENGINE, EventBody::SessionEnded { reason })
     }
 
-    /// Keeps what has not been kept yet. A branch keeps nothing itself: its events are kept when it is joined.
+    /// Keeps what has not been kept yet, and shows it to whoever watches. A branch keeps nothing itself: its events are
+    /// kept when it is joined.
     ///
     /// # Errors
-    /// The journal could not keep the events.
+    /// The journal could not keep the events, or whoever watches has stopped the session.
     pub async fn commit(&mut self) -> Result<(), RunError> {
         if self.branch_base.is_some() {
             return Ok(());
@@ -290,8 +312,14 @@ impl Session {
         {
             journal.keep(fresh).await.map_err(|error| RunError::Journal { why: error.to_string() })?;
         }
+        if let Some(watch) = &mut self.watch
+            && self.stopped.is_none()
+        {
+            self.stopped = watch.see(fresh, &self.ledger);
+        }
         self.kept = self.ledger.events().len();
-        Ok(())
+        // Said every time: an agent's own code may have let the first one pass.
+        self.stopped.clone().map_or(Ok(()), |why| Err(RunError::Stopped { why }))
     }
 
     pub(crate) fn draft(&self, author: impl Into<Arc<str>>, body: EventBody) -> Draft {
@@ -320,7 +348,7 @@ impl Session {
     pub fn branch(&self, upto: usize, own: &InvocationId) -> Self {
         let ledger = self.ledger.branch(upto, own);
         let seen = ledger.events().len();
-        Self { ledger, around: self.around.clone(), voices: self.voices, kept: seen, branch_base: Some(seen) }
+        Self { voices: self.voices, branch_base: Some(seen), ..Self::resume(ledger, self.around.clone()) }
     }
 
     /// Takes over what a branch added.

@@ -644,6 +644,8 @@ pub enum EndReason {
     MaxTurns,
     /// It took longer than allowed.
     MaxDuration,
+    /// A rule was broken that ends the session at the first breach.
+    RuleBroken,
     /// Something went wrong.
     Error,
     /// Somebody ended it.
@@ -658,6 +660,7 @@ impl fmt::Display for EndReason {
             Self::StateMatches => "state matches",
             Self::MaxTurns => "max turns",
             Self::MaxDuration => "the time limit of the run was reached",
+            Self::RuleBroken => "a rule was broken",
             Self::Error => "error",
             Self::Cancelled => "cancelled",
         })

@@ -23,7 +23,8 @@ use serde_json::{Map, Value, json};
 
 use crate::judge::record::Record;
 use crate::view::{Scope, View};
-use crate::{Assessment, Metric, Prices};
+use crate::watch::{ScopedWatcher, first_breach};
+use crate::{Assessment, Metric, Prices, Watcher};
 
 pub use calls::CallStatus;
 pub use final_answer::AnswerPath;
@@ -55,8 +56,14 @@ pub trait Evaluator: Sized {
     /// What is asked, in a few words; its type stands before them.
     fn detail(&self) -> String;
 
-    /// Looks at what happened: gives a result, or the questions a judge has to answer first.
+    /// Looks at what happened: gives a result, or what has to be answered first.
     fn assess(&self, view: &View<'_>) -> Assessment;
+
+    /// Somebody who follows the session while it goes on, where it asks for the session to end at the first event that
+    /// breaks what it asks.
+    fn watch(&self) -> Option<Box<dyn Watcher>> {
+        None
+    }
 
     /// Concludes from the judge's answers, in the order of the questions.
     ///
@@ -126,9 +133,15 @@ macro_rules! evaluators {
                 match self { $(Self::$kind(evaluator) => evaluator.detail()),* }
             }
 
-            /// Looks at what happened: gives a result, or the questions a judge has to answer first.
+            /// Looks at what happened: gives a result, or what has to be answered first.
             pub fn assess(&self, view: &View<'_>) -> Assessment {
                 match self { $(Self::$kind(evaluator) => evaluator.assess(view)),* }
+            }
+
+            /// Somebody who follows the session while it goes on, where it asks for the session to end at the first event
+            /// that breaks what it asks.
+            pub fn watch(&self) -> Option<Box<dyn Watcher>> {
+                match self { $(Self::$kind(evaluator) => evaluator.watch()),* }
             }
 
             /// Concludes from the judge's answers, in the order of the questions.
@@ -357,7 +370,11 @@ impl Metric for ScopedCheck {
     fn evaluate(&self, ledger: &Ledger) -> Assessment {
         let view = match self.view(ledger) {
             Ok(view) => view,
-            Err(result) => return Assessment::Done(result),
+            // A rule that is broken stays broken, also in what did not come to its end.
+            Err(result) => {
+                let breach = self.watch().and_then(|watcher| first_breach(watcher, ledger));
+                return breach.map_or(result, MetricResult::from).into();
+            }
         };
         if self.check.needs_judge() && Record::of(&view).is_empty() {
             let why = format!("nothing happened in {} that could be judged", view.name());
@@ -375,6 +392,11 @@ impl Metric for ScopedCheck {
             Ok(view) => self.check.conclude(&view, answers).unwrap_or_else(MetricResult::error),
             Err(result) => result,
         }
+    }
+
+    fn watch(&self) -> Option<Box<dyn Watcher>> {
+        let watcher = self.check.watch()?;
+        Some(Box::new(ScopedWatcher::new(watcher, self.scope)))
     }
 }
 

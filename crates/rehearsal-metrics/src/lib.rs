@@ -2,7 +2,8 @@
 //!
 //! A metric looks at the events of a session and says whether the agent did well, how well, and why; see
 //! [`Metric`]. It runs nothing and reads nothing else, so [`score`] scores any stored ledger again. Metrics that
-//! need a judge hand out questions instead of asking one themselves.
+//! need a judge, or a look at something outside, hand out requests instead of doing that themselves, and one may watch
+//! a session while it goes on.
 //!
 //! | metric | asks |
 //! |---|---|
@@ -65,13 +66,14 @@ mod statistics;
 mod testing;
 mod trajectory;
 mod view;
+mod watch;
 
 pub use custom::Custom;
 pub use equality::is_same;
 pub use event_count::EventCountMetric;
 pub use final_response::{FinalResponse, InvalidPattern, final_response};
 pub use judge::LlmJudge;
-pub use metric::{Assessment, Metric, MetricRef, Question};
+pub use metric::{Assessment, Metric, MetricRef, Question, Request};
 pub use prices::{Price, Prices};
 pub use rouge::{Rouge, adk_text, porter_stem, rouge_tokens, rouge1};
 pub use score::score;
@@ -81,3 +83,4 @@ pub use trajectory::{
     AdkArgs, AdkCall, AdkMatch, ExpectedCall, MatchKind, TrajectoryMetric, adk_trajectory_score,
 };
 pub use view::{Scope, StepView, TurnView, View};
+pub use watch::{Breach, Watcher};

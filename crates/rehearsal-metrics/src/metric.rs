@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use rehearsal_core::{Ledger, MetricResult};
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::Watcher;
 
 /// A metric that several cases share.
 pub type MetricRef = Arc<dyn Metric>;
@@ -12,8 +14,9 @@ pub type MetricRef = Arc<dyn Metric>;
 /// A pure function of a ledger.
 ///
 /// A metric reads nothing but the ledger, so it gives the same result for a session that just ended and for one
-/// that was stored last year. A metric that needs a judge does not call one: it hands out [`Question`]s, whoever
-/// runs it has them answered, and [`conclude`](Self::conclude) reads the answers.
+/// that was stored last year. A metric that needs something from outside does not fetch it: it hands out [`Request`]s (a
+/// question to a judge, a call of a tool), whoever runs it has them answered, and [`conclude`](Self::conclude) reads the
+/// answers. A metric of which something can be said before the end may also [`watch`](Self::watch).
 ///
 /// ```
 /// use rehearsal_core::{Ledger, MetricResult};
@@ -35,13 +38,48 @@ pub trait Metric: Send + Sync + fmt::Debug {
     /// The name its result goes by; unique in a case.
     fn name(&self) -> &str;
 
-    /// Looks at a ledger: gives a result, or the questions a judge has to answer first.
+    /// Looks at a ledger: gives a result, or what has to be answered first.
     fn evaluate(&self, ledger: &Ledger) -> Assessment;
 
-    /// Concludes from the judge's answers, in the order of the questions.
+    /// Concludes from the answers, in the order of the requests.
     fn conclude(&self, ledger: &Ledger, answers: &[Value]) -> MetricResult {
         let _ = (ledger, answers);
-        MetricResult::error(format!("metric `{}` was given a judge's answers but asked nothing", self.name()))
+        MetricResult::error(format!("metric `{}` was given answers but asked nothing", self.name()))
+    }
+
+    /// Somebody who follows a session while it goes on, where the session shall end at the first event that breaks what
+    /// this metric asks. The metric has failed then, with the breach as its evidence.
+    ///
+    /// ```
+    /// use rehearsal_core::{Event, EventBody, Ledger, MetricResult};
+    /// use rehearsal_metrics::{Assessment, Breach, Metric, Watcher};
+    ///
+    /// #[derive(Debug)]
+    /// struct NoErrors;
+    ///
+    /// impl Watcher for NoErrors {
+    ///     fn see(&mut self, event: &Event, _: &Ledger) -> Option<Breach> {
+    ///         let EventBody::ToolResult(result) = &event.body else { return None };
+    ///         let why = format!("{} failed", result.tool);
+    ///         result.outcome.is_error().then(|| Breach { why, events: vec![event.seq] })
+    ///     }
+    /// }
+    ///
+    /// impl Metric for NoErrors {
+    ///     fn name(&self) -> &str {
+    ///         "no tool fails"
+    ///     }
+    ///     fn evaluate(&self, ledger: &Ledger) -> Assessment {
+    ///         let breach = ledger.events().iter().find_map(|event| NoErrors.see(event, ledger));
+    ///         breach.map_or(MetricResult::from_pass(true), MetricResult::from).into()
+    ///     }
+    ///     fn watch(&self) -> Option<Box<dyn Watcher>> {
+    ///         Some(Box::new(NoErrors))
+    ///     }
+    /// }
+    /// ```
+    fn watch(&self) -> Option<Box<dyn Watcher>> {
+        None
     }
 }
 
@@ -50,8 +88,37 @@ pub trait Metric: Send + Sync + fmt::Debug {
 pub enum Assessment {
     /// The result.
     Done(MetricResult),
-    /// Questions that a judge has to answer before there is a result; at least one.
-    Ask(Vec<Question>),
+    /// What has to be answered before there is a result; at least one request.
+    Ask(Vec<Request>),
+}
+
+impl Assessment {
+    /// Asks for answers.
+    pub fn ask<R: Into<Request>>(requests: impl IntoIterator<Item = R>) -> Self {
+        Self::Ask(requests.into_iter().map(R::into).collect())
+    }
+}
+
+/// Something that a metric needs from outside. Whoever runs the metric performs it, with what the case was given; what
+/// cannot be performed is an error of the metric.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Request {
+    /// A judge's answer, in the form that the question asks for.
+    Judge(Question),
+    /// What a tool gives that was handed in for metrics: a look into a database, a check by another program.
+    Tool {
+        /// The tool, by its name.
+        tool: String,
+        /// What it is called with.
+        args: Map<String, Value>,
+    },
+}
+
+impl From<Question> for Request {
+    fn from(question: Question) -> Self {
+        Self::Judge(question)
+    }
 }
 
 impl From<MetricResult> for Assessment {

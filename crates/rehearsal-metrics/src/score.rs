@@ -3,12 +3,12 @@
 use indexmap::IndexMap;
 use rehearsal_core::{Ledger, MetricResult};
 
-use crate::{Assessment, MetricRef};
+use crate::{Assessment, MetricRef, Request};
 
 /// Scores a ledger with metrics that need nobody else, in the order given.
 ///
 /// Nothing is run: any stored ledger can be scored again, also with metrics that did not exist when it was
-/// written. A metric that asks a judge is unscored here. Two metrics of one name are an error under that name,
+/// written. A metric that asks a judge, or for anything else from outside, is unscored here. Two metrics of one name are an error under that name,
 /// because one result would hide the other.
 ///
 /// ```
@@ -43,12 +43,13 @@ pub fn score(ledger: &Ledger, metrics: &[MetricRef]) -> IndexMap<String, MetricR
 fn assess(ledger: &Ledger, metric: &MetricRef) -> MetricResult {
     match metric.evaluate(ledger) {
         Assessment::Done(result) => result,
-        Assessment::Ask(questions) if questions.is_empty() => {
+        Assessment::Ask(requests) if requests.is_empty() => {
             MetricResult::error("the metric neither decided nor asked anything")
         }
-        Assessment::Ask(_) => {
-            MetricResult::unscored("needs a judge; run the case, or score it where there is one")
-        }
+        Assessment::Ask(requests) => MetricResult::unscored(match requests[0] {
+            Request::Judge(_) => "needs a judge; run the case, or score it where there is one",
+            Request::Tool { .. } => "needs a tool; run the case, or score it where there is one",
+        }),
     }
 }
 
@@ -108,6 +109,28 @@ mod tests {
             the ledger is empty: no session was started
             bye: unscored
             the ledger is empty: no session was started
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_needed_from_outside_is_not_there() {
+        #[derive(Debug)]
+        struct Books;
+        impl Metric for Books {
+            fn name(&self) -> &'static str {
+                "books"
+            }
+            fn evaluate(&self, _: &Ledger) -> Assessment {
+                Assessment::ask([Request::Tool { tool: "booking".to_owned(), args: serde_json::Map::new() }])
+            }
+        }
+        check(
+            &ledger("end"),
+            &[Arc::new(Books)],
+            &expect![[r#"
+            books: unscored
+            needs a tool; run the case, or score it where there is one
         "#]],
         );
     }

@@ -493,6 +493,7 @@ impl Compiled {
             .stand_in(self.mocks(place.as_ref())?)
             .initial_state(Value::Object(scenario.setup.state.clone()))
             .max_turns(u64::MAX)
+            .watching(scenario.watching())
             .judgment(match scenario.strategy {
                 Strategy::AllPass => Judgment::AllPass,
                 Strategy::AnyPass => Judgment::AnyPass,

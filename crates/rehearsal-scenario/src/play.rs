@@ -505,6 +505,34 @@ pub(crate) fn evaluators(
     evaluations.iter().map(evaluator).collect()
 }
 
+impl Scenario {
+    /// The evaluators that watch a run and end it at the first breach, with the names they are evaluated under.
+    pub(crate) fn watching(&self) -> Vec<MetricRef> {
+        (1..=self.run.len()).flat_map(|step| self.watching_step(step)).collect()
+    }
+
+    /// Those of a step, by its number from 1, of its turns and of its conversation.
+    pub(crate) fn watching_step(&self, step: usize) -> Vec<MetricRef> {
+        let prices = Arc::new(self.prices.clone());
+        let of = |evaluations: &[Evaluation], scope| {
+            let all = evaluators(evaluations, scope, &prices).into_iter();
+            all.filter(|metric| metric.watch().is_some()).collect::<Vec<_>>()
+        };
+        let mut found = Vec::new();
+        let Step { action, evaluations, .. } = &self.run[step - 1];
+        if let Action::Conversation { conversation, .. } = action {
+            let turns = usize::try_from(conversation.max_turns).unwrap_or(usize::MAX);
+            let of_turn = |turn| of(&conversation.turn_evaluations, EvaluationScope::Turn { step, turn });
+            if !of_turn(1).is_empty() {
+                found.extend((1..=turns).flat_map(of_turn));
+            }
+            found.extend(of(&conversation.final_evaluations, EvaluationScope::Final { step }));
+        }
+        found.extend(of(evaluations, EvaluationScope::Step { step }));
+        found
+    }
+}
+
 impl Step {
     /// The commands that its evaluations ask for.
     fn commands(&self) -> impl Iterator<Item = &str> {

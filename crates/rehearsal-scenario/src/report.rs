@@ -94,7 +94,9 @@ impl Reading<'_> {
             conversation,
         };
         let mut all = result.evaluations().peekable();
+        let is_broken = self.run.result.termination_reason == Some(EndReason::RuleBroken);
         let (status, note) = match &view.ended {
+            None if is_broken => (StepStatus::Failed, Some("it was ended by a broken rule".to_owned())),
             None => (StepStatus::Errored, Some("it did not come to its end".to_owned())),
             Some(_) if all.peek().is_none() => {
                 (StepStatus::Unjudged, Some("it has no evaluations".to_owned()))

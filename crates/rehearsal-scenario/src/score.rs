@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::{EvaluationScope, EventBody, Failure, Ledger, Phase, SessionPart, Verdict, Yield};
-use rehearsal_metrics::MetricRef;
+use rehearsal_core::{
+    EndReason, EvaluationScope, EventBody, Failure, Ledger, MetricStatus, Phase, SessionPart, Verdict, Yield,
+};
+use rehearsal_metrics::{Assessment, MetricRef};
 use rehearsal_sim::{CaseRun, Judges, Judgment, judge_ledger};
 
 use crate::play::evaluators;
@@ -47,7 +49,7 @@ pub enum NotScorable {
 
 impl Scenario {
     /// The evaluators that a run with this ledger evaluates, in its order: a group for every turn and every step that
-    /// came to its end.
+    /// came to its end, and those whose broken rule ended the run.
     pub fn evaluators_for(&self, ledger: &Ledger) -> Vec<Vec<MetricRef>> {
         let prices = Arc::new(self.prices.clone());
         let mut groups = Vec::new();
@@ -67,6 +69,12 @@ impl Scenario {
                 let scope = EvaluationScope::Step { step: number };
                 last.extend(evaluators(&step.evaluations, scope, &prices));
                 groups.push(last);
+            } else if ledger.end() == Some(EndReason::RuleBroken) {
+                let is_broken = |metric: &MetricRef| {
+                    let assessed = metric.evaluate(ledger);
+                    matches!(assessed, Assessment::Done(result) if result.status == MetricStatus::Failed)
+                };
+                groups.push(self.watching_step(number).into_iter().filter(is_broken).collect());
             }
         }
         groups
@@ -139,7 +147,9 @@ impl Scenario {
         };
         let begun = StepView::all(&ledger).len();
         let mut run = judge_ledger(ledger, &groups, judges, judgment).await;
-        if begun < self.run.len() && !matches!(run.result.status, Verdict::Error | Verdict::Terminated) {
+        let is_broken = run.result.termination_reason == Some(EndReason::RuleBroken);
+        let is_over = is_broken || matches!(run.result.status, Verdict::Error | Verdict::Terminated);
+        if begun < self.run.len() && !is_over {
             let message = format!(
                 "the file has {} steps and the ledger {begun}, so not everything that is asked can be decided",
                 self.run.len()

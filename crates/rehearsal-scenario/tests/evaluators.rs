@@ -12,7 +12,7 @@ use rehearsal_core::{
     Content, Decision, Draft, Event, EventBody, Ledger, MetricResult, ModelResponse, Player, Usage,
 };
 use rehearsal_metrics::evaluator::{KINDS, ScopedCheck};
-use rehearsal_metrics::{Assessment, Metric, Question};
+use rehearsal_metrics::{Assessment, Metric, Question, Request};
 use rehearsal_scenario::{Action, Dialect, Evaluation, Place, Price, Prices, Scope, StepKind, check};
 use rehearsal_testkit::ledger;
 use serde_json::{Value, json};
@@ -80,9 +80,16 @@ fn done(evaluator: &ScopedCheck, ledger: &Ledger) -> MetricResult {
     }
 }
 
+fn question(request: Request) -> Question {
+    match request {
+        Request::Judge(question) => question,
+        other => panic!("it asks no judge: {other:?}"),
+    }
+}
+
 fn asked(evaluator: &ScopedCheck, ledger: &Ledger) -> Vec<Question> {
     match evaluator.evaluate(ledger) {
-        Assessment::Ask(questions) => questions,
+        Assessment::Ask(requests) => requests.into_iter().map(question).collect(),
         Assessment::Done(result) => panic!("it does not ask: {result:?}"),
     }
 }

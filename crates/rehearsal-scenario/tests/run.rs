@@ -24,6 +24,8 @@ mod people;
 mod prop;
 #[path = "run/real_tools.rs"]
 mod real_tools;
+#[path = "run/rules.rs"]
+mod rules;
 #[path = "run/simulators.rs"]
 mod simulators;
 #[path = "run/stage.rs"]

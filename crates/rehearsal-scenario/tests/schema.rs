@@ -158,7 +158,7 @@ const EVALUATIONS: &str = r"
 - {type: event_count, event: tool_call, tool: refund, min_count: 1, max_count: 3}
 - {type: event_count, event: model_response, count: 2}
 - {type: tool_order, never: [refund], before: lookup}
-- {type: tool_order, never: [refund], after_user_says: stop}
+- {type: tool_order, never: [refund], after_user_says: stop, stop: true}
 - {type: tool_order, each: [refund], of: lookup, within_turns: 2}
 - {type: step_count, min_steps: 1, max_steps: 5, target_steps: 2, action_prefix: re}
 - {type: token_count, max_input_tokens: 10, max_output_tokens: 10, max_total_tokens: 20}

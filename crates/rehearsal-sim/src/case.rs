@@ -43,6 +43,8 @@ pub struct Case {
     pub(crate) opening: Opening,
     pub(crate) termination: Termination,
     pub(crate) metrics: Vec<MetricRef>,
+    /// Metrics that only watch: whoever plays the user has them evaluated.
+    pub(crate) watching: Vec<MetricRef>,
     pub(crate) judgment: Judgment,
     pub(crate) judges: Judges,
     pub(crate) user_timeout: Duration,
@@ -114,6 +116,7 @@ impl Case {
             opening: Opening::Agent,
             termination: Termination::default(),
             metrics: Vec::new(),
+            watching: Vec::new(),
             judgment: Judgment::AllPass,
             judges: Judges::default(),
             user_timeout: Duration::from_mins(2),
@@ -291,7 +294,8 @@ impl Case {
         self
     }
 
-    /// The same case with one more metric.
+    /// The same case with one more metric. One that watches ends the case at the first event that breaks what it asks; see
+    /// [`Metric::watch`].
     #[must_use]
     pub fn metric(mut self, metric: impl Metric + 'static) -> Self {
         self.metrics.push(Arc::new(metric));
@@ -302,6 +306,23 @@ impl Case {
     #[must_use]
     pub fn metrics(mut self, metrics: impl IntoIterator<Item = MetricRef>) -> Self {
         self.metrics.extend(metrics);
+        self
+    }
+
+    /// The same case with metrics that watch it, and which the user of the loop has evaluated where their time has come; see
+    /// [`Scene::evaluate`](crate::Scene::evaluate).
+    #[must_use]
+    pub fn watching(mut self, metrics: impl IntoIterator<Item = MetricRef>) -> Self {
+        self.watching.extend(metrics);
+        self
+    }
+
+    /// The same case with a tool that metrics may ask for; no agent can call it. See
+    /// [`Request::Tool`](rehearsal_metrics::Request::Tool).
+    #[must_use]
+    pub fn metric_tool(mut self, tool: impl Into<ToolRef>) -> Self {
+        let tool = tool.into();
+        self.judges.tools.insert(tool.spec().name().to_owned(), tool);
         self
     }
 

@@ -1,23 +1,32 @@
-//! Asking the judge what metrics want to know.
+//! Performing what metrics ask for: answers of judges, and calls of tools that were handed in for metrics.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::future::{FutureExt, join_all};
-use rehearsal_agent::{AgentRef, DirectPort, Flow, History, LlmAgent, Model, Session, run_at};
-use rehearsal_core::{Content, EventBody, InvocationId, Ledger, MetricResult, Phase, Player, Settings};
-use rehearsal_metrics::{Assessment, MetricRef, Question};
-use serde_json::Value;
+use rehearsal_agent::{
+    Agent, AgentRef, Context, DirectPort, Done, Flow, History, LlmAgent, Model, RunError, Session, ToolRef,
+    run_at,
+};
+use rehearsal_core::{
+    Content, EventBody, FunctionCall, InvocationId, Ledger, MetricResult, Phase, Player, Settings,
+    ToolOutcome, Yield,
+};
+use rehearsal_metrics::{Assessment, MetricRef, Question, Request};
+use serde_json::{Map, Value};
 
-/// Who judges.
+/// Who judges, and what metrics may ask for beside that.
 #[derive(Clone, Debug)]
 pub struct Judges {
     /// The judge for metrics that name none.
     pub judge: Option<Arc<dyn Model>>,
     /// Judges that metrics ask for by name.
     pub named: BTreeMap<String, Arc<dyn Model>>,
+    /// Tools that metrics may ask for, by their names.
+    pub tools: BTreeMap<String, ToolRef>,
     /// How long an answer may take.
     pub timeout: Duration,
 }
@@ -25,7 +34,7 @@ pub struct Judges {
 impl Default for Judges {
     /// Nobody, and two minutes for each answer.
     fn default() -> Self {
-        Self { judge: None, named: BTreeMap::new(), timeout: Duration::from_mins(2) }
+        Self { judge: None, named: BTreeMap::new(), tools: BTreeMap::new(), timeout: Duration::from_mins(2) }
     }
 }
 
@@ -71,17 +80,26 @@ async fn evaluate_one(
     path: InvocationId,
     ask_judges: bool,
 ) -> (Session, MetricResult) {
-    let questions = match caught(|| metric.evaluate(main)) {
-        Ok(Assessment::Ask(questions)) => questions,
+    let requests = match caught(|| metric.evaluate(main)) {
+        Ok(Assessment::Ask(requests)) => requests,
         Ok(Assessment::Done(result)) | Err(result) => return (branch, result),
     };
+    if requests.is_empty() {
+        return (branch, MetricResult::error("the metric neither decided nor asked anything"));
+    }
     if !ask_judges {
         let why = "the judge was not asked, because the case ended in an error";
         return (branch, MetricResult::unscored(why));
     }
     let mut answers = Vec::new();
-    for (number, question) in questions.iter().enumerate() {
-        match ask_once(judges, question, &mut branch, path.child(number)).await {
+    for (number, request) in requests.iter().enumerate() {
+        let place = path.child(number);
+        let answer = match request {
+            Request::Judge(question) => ask_once(judges, question, &mut branch, place).await,
+            Request::Tool { tool, args } => call_once(judges, tool, args, &mut branch, place).await,
+            other => Err(format!("this program cannot perform what the metric asks for: {other:?}")),
+        };
+        match answer {
             Ok(answer) => answers.push(answer),
             Err(why) => return (branch, MetricResult::error(why)),
         }
@@ -134,6 +152,74 @@ async fn ask(
     }
 }
 
+/// Calls a tool for a metric; one that panics, fails or takes too long gave no answer.
+async fn call_once(
+    judges: &Judges,
+    name: &str,
+    args: &Map<String, Value>,
+    branch: &mut Session,
+    path: InvocationId,
+) -> Result<Value, String> {
+    let tool = judges.tools.get(name).cloned().ok_or_else(|| {
+        format!("this metric asks for the tool `{name}`, but the case has none for it\n\nAdd it:\n  .metric_tool(tool)")
+    })?;
+    let agent: AgentRef = Arc::new(Caller { name: "metric".into(), tool, args: args.clone() });
+    let called = AssertUnwindSafe(run_at(path, &agent, branch, &DirectPort)).catch_unwind();
+    match tokio::time::timeout(judges.timeout, called).await {
+        Err(_) => Err(format!("the tool `{name}` gave no answer within {:?}", judges.timeout)),
+        Ok(Err(panic)) => Err(format!("the tool `{name}` panicked: {}", panic_text(&*panic))),
+        Ok(Ok(Err(error))) => Err(error.failure(Phase::Metric).message),
+        Ok(Ok(Ok(Flow::Waiting(_)))) => {
+            Err(format!("the tool `{name}` waits for somebody, but it has to answer"))
+        }
+        Ok(Ok(Ok(Flow::Done(done)))) => Ok(done.output),
+    }
+}
+
+/// Calls one tool, as a metric asks. The call and what came of it stand on the judge's ledger.
+#[derive(Debug)]
+struct Caller {
+    name: Arc<str>,
+    tool: ToolRef,
+    args: Map<String, Value>,
+}
+
+#[async_trait]
+impl Agent for Caller {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn kind(&self) -> &'static str {
+        "metric"
+    }
+
+    async fn run(&self, cx: &mut Context<'_>) -> Result<Flow, RunError> {
+        let ids = cx.session().around().ids;
+        let turn = ids.turn(cx.ledger().session(), cx.invocation(), 0);
+        let id = ids.call(&turn, 0);
+        let name = self.tool.spec().name();
+        let call = FunctionCall {
+            id: Some(id.clone()),
+            name: name.to_owned(),
+            args: self.args.clone(),
+            ..FunctionCall::default()
+        };
+        let calls = cx.call_tools(&turn, &[call], std::slice::from_ref(&self.tool)).await?;
+        if !calls.is_empty() {
+            return Ok(Flow::Waiting(Yield::Tools { calls }));
+        }
+        let answered = cx.ledger().call(&id).and_then(|call| call.result());
+        match answered.map(|result| &result.outcome) {
+            Some(ToolOutcome::Output(value)) => Ok(Flow::Done(Done::new(value.clone()))),
+            Some(ToolOutcome::Error(error)) => {
+                Err(RunError::agent(&self.name, format!("the tool `{name}` failed: {error}")))
+            }
+            None => Err(RunError::agent(&self.name, format!("the tool `{name}` gave nothing"))),
+        }
+    }
+}
+
 /// What a judge answered last and how often it was asked, for messages.
 fn answered(ledger: &Ledger, path: &InvocationId) -> String {
     let answers: Vec<String> = ledger
@@ -172,7 +258,7 @@ impl Judges {
 }
 
 /// Runs a metric's own code; a panic in it is an error of the metric.
-fn caught<T>(work: impl FnOnce() -> T) -> Result<T, MetricResult> {
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, MetricResult> {
     std::panic::catch_unwind(AssertUnwindSafe(work))
         .map_err(|panic| MetricResult::error(format!("the metric panicked: {}", panic_text(&*panic))))
 }

@@ -15,6 +15,7 @@ mod simulation;
 mod suite;
 mod testing;
 mod users;
+mod watch;
 
 pub use bridge::{
     Bridge, BridgeFns, DefaultBridge, OPENING_PROMPT, YieldInfo, default_prompt, last_agent_text,

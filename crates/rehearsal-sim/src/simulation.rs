@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use crate::judge::{evaluate, panic_text};
 use crate::person::NO_PEOPLE;
 use crate::users::{Company, Stop, answer_tools, missing_loop_user};
+use crate::watch::Watched;
 use crate::{Case, Casting, Judgment, Next, Opening, Scene, TimeLimit};
 
 /// What a run of a case takes from outside.
@@ -136,6 +137,10 @@ impl Case {
             let message = format!("a tool, mock or agent panicked: {}", panic_text(&*panic));
             Err(Failure { phase: Phase::System, kind: "panic".to_owned(), message })
         });
+        let played = match stage.watched.end() {
+            None => played,
+            Some(ended) => ended.map(|()| EndReason::RuleBroken),
+        };
         stage.close(self, options, began, played).await
     }
 }
@@ -148,6 +153,8 @@ struct Stage {
     judging: Session,
     /// What metrics found while the case ran.
     found: Vec<(String, MetricResult)>,
+    /// What ended the case, if a metric that watches it did.
+    watched: Watched,
 }
 
 impl Stage {
@@ -177,8 +184,9 @@ impl Stage {
         };
         let users = linked(SessionPart::User, "users", 1)?.voices(Voices::One);
         let judging = linked(SessionPart::Judge, "judge", 2)?;
-        let main = Session::start(id.clone(), start, around.clone())?;
-        Ok(Self { casting: case.casting.for_run(), main, users, judging, found: Vec::new() })
+        let mut main = Session::start(id.clone(), start, around.clone())?;
+        let watched = Watched::of(case.metrics.iter().chain(&case.watching), &mut main);
+        Ok(Self { casting: case.casting.for_run(), main, users, judging, found: Vec::new(), watched })
     }
 
     /// Plays the case until something ends it.
@@ -330,6 +338,7 @@ impl Stage {
             Ok(end) => (end, None),
             Err(failure) => (EndReason::Error, Some(failure)),
         };
+        self.main.unwatch();
         let closed = match &error {
             None => self.main.end(end),
             Some(failure) => self.main.fail(failure.clone()),
@@ -346,7 +355,8 @@ impl Stage {
         let found = std::mem::take(&mut self.found);
         let first = found.len();
         let rest = evaluate(&case.judges, &case.metrics, first, &main, &mut self.judging, ask_judges).await;
-        let metrics = by_name(found.into_iter().chain(rest));
+        let mut metrics = by_name(found.into_iter().chain(rest));
+        metrics.extend(self.watched.result());
         for (session, end) in [(&mut self.users, end), (&mut self.judging, EndReason::Completed)] {
             if let Err(failed) = end_part(session, end).await {
                 error.get_or_insert_with(|| system(&failed));
@@ -428,7 +438,8 @@ pub(crate) fn metric_failure(judgment: Judgment, metrics: &Metrics) -> Option<Fa
 }
 
 /// Error before terminated before failed before passed; but where all have to pass and one has failed, what could not be
-/// decided changes nothing any more: it is failed, and the error says what else there is to know.
+/// decided changes nothing any more: it is failed, and the error says what else there is to know. A case that ended at a
+/// broken rule is failed also where another metric would be enough to pass, because nobody saw the rest of it.
 pub(crate) fn verdict(
     end: EndReason,
     error: Option<&Failure>,
@@ -440,13 +451,17 @@ pub(crate) fn verdict(
         Judgment::AnyPass => metrics.values().any(MetricResult::passed),
     };
     let stopped = matches!(end, EndReason::MaxTurns | EndReason::MaxDuration | EndReason::Cancelled);
-    let settled = judgment == Judgment::AllPass
-        && !stopped
-        && metrics.values().any(|result| result.status == MetricStatus::Failed);
+    let broken = end == EndReason::RuleBroken;
+    let settled = broken
+        || judgment == Judgment::AllPass
+            && !stopped
+            && metrics.values().any(|result| result.status == MetricStatus::Failed);
     if error.is_some_and(|error| !(settled && error.phase == Phase::Metric)) {
         Verdict::Error
     } else if stopped {
         Verdict::Terminated
+    } else if broken {
+        Verdict::Failed
     } else if metrics.is_empty() {
         Verdict::Unjudged
     } else if passed {

@@ -75,7 +75,7 @@ Cannot be decided when the user never says an item, or says it only in the last 
 
     fn assess(&self, view: &View<'_>) -> Assessment {
         match self.memories(view) {
-            Ok(memories) => Assessment::Ask(memories.iter().map(|memory| question(view, memory)).collect()),
+            Ok(memories) => Assessment::ask(memories.iter().map(|memory| question(view, memory))),
             Err(why) => MetricResult::unscored(why).into(),
         }
     }

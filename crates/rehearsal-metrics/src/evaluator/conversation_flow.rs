@@ -153,7 +153,7 @@ The judge is asked for each by itself; the score is the share that it found.
             judge: None,
             temperature: None,
         };
-        Assessment::Ask(self.required_patterns.iter().map(question).collect())
+        Assessment::ask(self.required_patterns.iter().map(question))
     }
 
     fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {

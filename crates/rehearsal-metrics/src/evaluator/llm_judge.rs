@@ -163,7 +163,7 @@ nothing happened.
     }
 
     fn assess(&self, view: &View<'_>) -> Assessment {
-        Assessment::Ask(vec![self.question(view)])
+        Assessment::ask([self.question(view)])
     }
 
     fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {

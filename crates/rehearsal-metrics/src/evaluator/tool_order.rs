@@ -1,22 +1,75 @@
 //! `tool_order`.
 
 use rehearsal_core::keys::{At, Complaint, Form, Given, Key};
-use rehearsal_core::{CallView, EventBody, Ledger, MetricResult};
+use rehearsal_core::{Event, EventBody, Ledger, MetricResult};
 use serde_json::{Value, json};
 
-use super::calls::{CallStatus, times};
+use super::calls::times;
 use super::{Evaluator, LooksAt};
-use crate::Assessment;
 use crate::fold::Case;
 use crate::view::View;
+use crate::{Assessment, Breach, Watcher};
 
 /// Calls of tools keep a rule on their order.
+///
+/// ```
+/// use rehearsal_metrics::evaluator::{Check, ToolOrder};
+/// use rehearsal_metrics::{Metric, Scope, score};
+/// # use rehearsal_testkit::ledger;
+///
+/// let rule = ToolOrder::never_before(["refund"], "verify_identity").stop();
+/// let metric = Check::from(rule).scoped("verified first", Scope::Session);
+/// assert!(metric.watch().is_some(), "the run ends at the first refund that comes too early");
+///
+/// let early = ledger("user: hi / call refund / result refund / call verify_identity / end");
+/// let results = score(&early, &[std::sync::Arc::new(metric)]);
+/// assert_eq!(results["verified first"].evidence[0].events, [3]);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOrder {
     /// The tools that the rule is about.
     pub tools: Vec<String>,
     /// The rule.
     pub rule: OrderRule,
+    /// Whether the run ends at the first call that breaks it.
+    pub stop: bool,
+}
+
+impl ToolOrder {
+    /// No call of these tools comes before one of `other` has succeeded.
+    pub fn never_before<T: Into<String>>(
+        tools: impl IntoIterator<Item = T>,
+        other: impl Into<String>,
+    ) -> Self {
+        Self::new(tools, OrderRule::NeverBefore(other.into()))
+    }
+
+    /// No call of these tools comes after the user said this, in upper or lower case.
+    pub fn never_after_user_says<T: Into<String>>(
+        tools: impl IntoIterator<Item = T>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self::new(tools, OrderRule::NeverAfterUserSays(text.into()))
+    }
+
+    /// Each call of these tools comes after one of `of` that succeeded, at most so many turns earlier; 0 is the same turn.
+    pub fn each_within<T: Into<String>>(
+        tools: impl IntoIterator<Item = T>,
+        of: impl Into<String>,
+        turns: u64,
+    ) -> Self {
+        Self::new(tools, OrderRule::EachWithin { of: of.into(), turns })
+    }
+
+    /// The same rule, which ends the run at the first call that breaks it.
+    #[must_use]
+    pub fn stop(self) -> Self {
+        Self { stop: true, ..self }
+    }
+
+    fn new<T: Into<String>>(tools: impl IntoIterator<Item = T>, rule: OrderRule) -> Self {
+        Self { tools: tools.into_iter().map(T::into).collect(), rule, stop: false }
+    }
 }
 
 /// A rule on the order of calls.
@@ -58,10 +111,15 @@ impl Evaluator for ToolOrder {
             Form::Whole(0.0, 1e9),
             "How many turns earlier that may be, 0 for the same turn; any number unless given.",
         ),
+        Key::or("stop", Form::Flag, "false", "Whether the run ends at the first call that breaks the rule."),
     ];
     const PAGE: &'static str = "\
 A call that failed breaks a rule as one that succeeded does; it does not stand for the other call that a rule asks for. \
 What came earlier in the session counts, also in an earlier step. Where no such call is made, the rule is kept. The evidence names the first call that breaks it.
+
+With `stop: true` the rule is looked at while the scenario runs, and the run ends at the first call that breaks it, before the tool is asked: \
+the run has failed, whatever the other evaluations say and whatever `judgment` asks for, and nothing after it is done or judged. What an agent behind a tool \
+does, and agents that run side by side, is looked at when they come back.
 
 ```yaml
 - type: tool_order
@@ -74,6 +132,7 @@ What came earlier in the session counts, also in an earlier step. Where no such 
 - type: tool_order
   never: [send_email, delete_account]
   after_user_says: stop
+  stop: true
 ```";
 
     fn rules() -> Value {
@@ -107,7 +166,7 @@ What came earlier in the session counts, also in an earlier step. Where no such 
             given.complain(complaint.help("write, for example: never: [refund], before: verify_identity"));
         }
         let rule = rule.unwrap_or_else(|| OrderRule::NeverBefore(String::new()));
-        Self { tools: never.or(each).unwrap_or_default(), rule }
+        Self { tools: never.or(each).unwrap_or_default(), rule, stop: given.flag("stop") }
     }
 
     fn detail(&self) -> String {
@@ -129,56 +188,105 @@ What came earlier in the session counts, also in an earlier step. Where no such 
     }
 
     fn assess(&self, view: &View<'_>) -> Assessment {
-        let calls = view.calls();
-        let is_meant = |call: &&CallView<'_>| self.tools.iter().any(|tool| **call.tool == **tool);
-        let meant: Vec<CallView<'_>> = calls.iter().filter(is_meant).copied().collect();
-        let broken = meant.iter().find_map(|call| Some((call, self.broken_by(call, view.ledger)?)));
-        let Some((call, (why, others))) = broken else {
-            let message = format!("the rule is kept: {}; called {}", self.detail(), times(meant.len() as u64));
-            let seqs: Vec<u64> = meant.iter().map(|call| call.event.seq).collect();
-            return MetricResult::from_pass(true).value(meant.len()).because_of(message, seqs).into();
+        let (Some(first), Some(last)) = (view.events().first(), view.events().last()) else {
+            return self.kept(&[]).into();
         };
-        let events = [call.event.seq].into_iter().chain(others);
-        MetricResult::from_pass(false).because_of(format!("{} was called {why}", call.tool), events).into()
+        let (mut order, mut calls) = (Order::new(self), Vec::new());
+        for event in view.ledger.events().iter().take_while(|event| event.seq <= last.seq) {
+            let breach = order.see(event, view.ledger);
+            if event.seq < first.seq {
+                continue;
+            }
+            if let Some(breach) = breach {
+                return MetricResult::from(breach).into();
+            }
+            if self.is_about(event).is_some() {
+                calls.push(event.seq);
+            }
+        }
+        self.kept(&calls).into()
+    }
+
+    fn watch(&self) -> Option<Box<dyn Watcher>> {
+        self.stop.then(|| Box::new(Order::new(self)) as Box<dyn Watcher>)
     }
 }
 
 impl ToolOrder {
-    /// Why a call breaks the rule, with the events that show it beside the call. What came earlier in the session counts.
-    fn broken_by(&self, call: &CallView<'_>, ledger: &Ledger) -> Option<(String, Vec<u64>)> {
-        let succeeded_before = |other: &str| {
-            let succeeded = ledger.calls().filter(|before| **before.tool == *other);
-            let succeeded = succeeded.filter(|before| CallStatus::Succeeded.holds(before));
-            let answers = succeeded.filter_map(|before| before.answer.map(|event| event.seq));
-            answers.filter(|seq| *seq < call.event.seq).max()
-        };
-        match &self.rule {
-            OrderRule::NeverBefore(other) => succeeded_before(other)
-                .is_none()
-                .then(|| (format!("before any call of {other} succeeded"), Vec::new())),
+    /// The tool that is called, where the rule is about it.
+    fn is_about<'a>(&self, event: &'a Event) -> Option<&'a str> {
+        match &event.body {
+            EventBody::ToolCall { tool, .. } if self.tools.iter().any(|meant| **meant == **tool) => Some(tool),
+            _ => None,
+        }
+    }
+
+    fn kept(&self, calls: &[u64]) -> MetricResult {
+        let message = format!("the rule is kept: {}; called {}", self.detail(), times(calls.len() as u64));
+        MetricResult::from_pass(true).value(calls.len()).because_of(message, calls.iter().copied())
+    }
+}
+
+/// A rule, and what of the events so far it depends on.
+#[derive(Debug)]
+struct Order {
+    rule: ToolOrder,
+    /// How many messages of the user there were; each begins a turn.
+    turns: u64,
+    /// The last result of the other tool that succeeded, and the turn it came in.
+    succeeded: Option<(u64, u64)>,
+    /// The first message in which the user said it.
+    said: Option<u64>,
+}
+
+impl Order {
+    fn new(rule: &ToolOrder) -> Self {
+        Self { rule: rule.clone(), turns: 0, succeeded: None, said: None }
+    }
+
+    /// Why a call that is made now breaks the rule, with the events that show it beside the call.
+    fn broken(&self) -> Option<(String, Option<u64>)> {
+        match &self.rule.rule {
             OrderRule::NeverAfterUserSays(text) => {
-                let said = messages(ledger).take_while(|(seq, _)| *seq < call.event.seq);
-                let mut said = said.filter(|(_, said)| Case::Ignored.contains(said, text));
-                said.next().map(|(seq, _)| (format!("after the user said {text:?}"), vec![seq]))
+                self.said.map(|seq| (format!("after the user said {text:?}"), Some(seq)))
             }
-            OrderRule::EachWithin { of, turns } => {
-                let Some(last) = succeeded_before(of) else {
-                    return Some((format!("before any call of {of} succeeded"), Vec::new()));
+            OrderRule::NeverBefore(other) | OrderRule::EachWithin { of: other, .. } => {
+                let Some((seq, turn)) = self.succeeded else {
+                    return Some((format!("before any call of {other} succeeded"), None));
                 };
-                let between = messages(ledger).filter(|(seq, _)| (last..call.event.seq).contains(seq));
-                let apart = between.count() as u64;
+                let OrderRule::EachWithin { turns, .. } = &self.rule.rule else { return None };
+                let apart = self.turns - turn;
                 (apart > *turns).then(|| {
-                    (format!("{apart} turns after {of} succeeded, at most {turns} allowed"), vec![last])
+                    (format!("{apart} turns after {other} succeeded, at most {turns} allowed"), Some(seq))
                 })
             }
         }
     }
 }
 
-/// What the user said in a session, with the numbers of the events; each begins a turn.
-fn messages(ledger: &Ledger) -> impl Iterator<Item = (u64, String)> {
-    ledger.events().iter().filter_map(|event| match &event.body {
-        EventBody::UserMessage { content } => Some((event.seq, content.text())),
-        _ => None,
-    })
+impl Watcher for Order {
+    fn see(&mut self, event: &Event, _: &Ledger) -> Option<Breach> {
+        match (&event.body, &self.rule.rule) {
+            (EventBody::UserMessage { content }, rule) => {
+                self.turns += 1;
+                if let OrderRule::NeverAfterUserSays(text) = rule
+                    && self.said.is_none()
+                    && Case::Ignored.contains(&content.text(), text)
+                {
+                    self.said = Some(event.seq);
+                }
+            }
+            (
+                EventBody::ToolResult(result),
+                OrderRule::NeverBefore(other) | OrderRule::EachWithin { of: other, .. },
+            ) if *result.tool == **other && !result.outcome.is_error() => {
+                self.succeeded = Some((event.seq, self.turns));
+            }
+            _ => {}
+        }
+        let tool = self.rule.is_about(event)?;
+        let (why, other) = self.broken()?;
+        let events = [event.seq].into_iter().chain(other).collect();
+        Some(Breach { why: format!("{tool} was called {why}"), events })
+    }
 }

@@ -126,12 +126,12 @@ case. Of phrases that begin at the same word the longest counts, so *not helpful
     fn assess(&self, view: &View<'_>) -> Assessment {
         match self.measurement_method {
             SatisfactionMethod::KeywordAnalysis => self.by_words(view).into(),
-            SatisfactionMethod::SentimentAnalysis => Assessment::Ask(vec![self.question(
+            SatisfactionMethod::SentimentAnalysis => Assessment::ask([self.question(
                 view,
                 "How does the mood of the user go, from the first message to the last? Look at the user's words only, \
                  and weigh how the conversation ends more than how it begins.",
             )]),
-            SatisfactionMethod::LlmJudge => Assessment::Ask(vec![self.question(
+            SatisfactionMethod::LlmJudge => Assessment::ask([self.question(
                 view,
                 "How satisfied is the user with the conversation? Look at whether the user got what they came for, \
                  with how much effort, and at what they say about it.",
