@@ -387,13 +387,15 @@ pub enum RunError {
     },
     /// An agent kept calling tools.
     #[error(
-        "agent `{agent}` asked its model {rounds} times without coming to an answer\n\nhint: raise `max_rounds` if it needs more"
+        "agent `{agent}` asked its model {rounds} times without coming to an answer{last}\n\nhint: raise `max_rounds` if it needs more"
     )]
     TooManyRounds {
         /// The agent.
         agent: Arc<str>,
         /// The limit.
         rounds: u64,
+        /// What it did at last, in words that follow the sentence.
+        last: String,
     },
     /// A model turn that is too large to be worked on.
     #[error("agent `{agent}`: its model turn is too large: {what}")]

@@ -42,8 +42,8 @@ impl Context<'_> {
         };
         let mut running = FuturesOrdered::new();
         let mut reached = self.reached_before(&open);
-        for call in open {
-            let job = self.job(call, tools, upto, state.clone(), &mut reached);
+        for (call, unreadable) in open {
+            let job = self.job(call, unreadable, tools, upto, state.clone(), &mut reached);
             running.push_back(job.run(self.port));
         }
         let mut pending = Vec::new();
@@ -66,8 +66,9 @@ impl Context<'_> {
         Ok(pending)
     }
 
-    /// Records the calls that are not on the ledger yet; gives those without a result.
-    fn record_calls(&mut self, turn: &TurnId, calls: &[FunctionCall]) -> Result<Vec<PendingCall>, RunError> {
+    /// Records the calls that are not on the ledger yet; gives those without a result, and why what a model wrote as
+    /// their arguments cannot be read.
+    fn record_calls(&mut self, turn: &TurnId, calls: &[FunctionCall]) -> Result<Vec<OpenCall>, RunError> {
         let mut open = Vec::new();
         for (index, call) in calls.iter().enumerate() {
             let id = match &call.id {
@@ -90,13 +91,9 @@ impl Context<'_> {
                     (tool, args)
                 }
             };
-            open.push(PendingCall {
-                call: id,
-                tool,
-                args,
-                invocation: self.invocation.clone(),
-                output_schema: None,
-            });
+            let invocation = self.invocation.clone();
+            let pending = PendingCall { call: id, tool, args, invocation, output_schema: None };
+            open.push((pending, call.unreadable.clone()));
         }
         Ok(open)
     }
@@ -115,6 +112,7 @@ impl Context<'_> {
     fn job(
         &self,
         mut call: PendingCall,
+        unreadable: Option<String>,
         tools: &[ToolRef],
         upto: usize,
         state: State,
@@ -122,9 +120,12 @@ impl Context<'_> {
     ) -> Job {
         let around = self.session.around();
         let found = tools.iter().find(|tool| tool.spec().name() == &*call.tool);
-        let tool = match found {
-            Some(tool) => tool.spec().check_args(&call.args).map(|()| tool.clone()),
-            None => Err(unknown_tool(&call.tool, tools)),
+        let tool = match (found, unreadable) {
+            (Some(_), Some(why)) => {
+                Err(ToolError::new("InvalidArguments", format!("`{}`: {why}", call.tool)))
+            }
+            (Some(tool), None) => tool.spec().check_args(&call.args).map(|()| tool.clone()),
+            (None, _) => Err(unknown_tool(&call.tool, tools)),
         };
         let nth = reached.nth(&call, tool.is_ok());
         let cx = ToolContext {
@@ -154,8 +155,8 @@ impl Context<'_> {
 
     /// How many earlier calls of the same tool got as far as the tool, for each of these: those that the engine refused do
     /// not count, nor do those of this turn that have no result yet.
-    fn reached_before(&self, open: &[PendingCall]) -> Reached {
-        let mut open: BTreeSet<&CallId> = open.iter().map(|pending| &pending.call).collect();
+    fn reached_before(&self, open: &[OpenCall]) -> Reached {
+        let mut open: BTreeSet<&CallId> = open.iter().map(|(pending, _)| &pending.call).collect();
         let mut later: BTreeMap<&str, u64> = BTreeMap::new();
         let mut reached = Reached::default();
         // From the end, where they are: an agent that calls without end must not cost more with every call.
@@ -219,6 +220,9 @@ impl Context<'_> {
         Ok(())
     }
 }
+
+/// A call without a result, and why what a model wrote as its arguments cannot be read.
+type OpenCall = (PendingCall, Option<String>);
 
 /// How many calls of each tool got as far as the tool.
 #[derive(Default)]

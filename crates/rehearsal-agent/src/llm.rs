@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use rehearsal_core::{
-    Content, EventBody, FunctionCall, ModelRequest, ModelSetup, SESSION, Schema, Settings, State, StatePatch,
-    TurnId, Violation, Yield,
+    Content, EventBody, FunctionCall, Ledger, ModelRequest, ModelSetup, SESSION, Schema, Settings, State,
+    StatePatch, TurnId, Violation, Yield, shorten,
 };
 use schemars::JsonSchema;
 use serde_json::Value;
@@ -227,7 +227,8 @@ impl LlmAgent {
                 }
                 None => {
                     if rounds >= self.max_rounds {
-                        return Err(RunError::TooManyRounds { agent: self.name.clone(), rounds });
+                        let last = last_calls(cx.ledger(), &self.name);
+                        return Err(RunError::TooManyRounds { agent: self.name.clone(), rounds, last });
                     }
                     let tools = self.tools_at(cx.state(), team);
                     let request = |cx: &Context<'_>| ModelRequest {
@@ -290,6 +291,19 @@ impl LlmAgent {
         let changes =
             key.iter().map(|key| StatePatch::replacing(state, SESSION, key, output.clone())).collect();
         Ok(Ok(Done { output, changes, transfer_to: None }))
+    }
+}
+
+/// The last calls of an agent that comes to no answer, as words that follow that sentence: what it repeats, where it does.
+fn last_calls(ledger: &Ledger, agent: &str) -> String {
+    let mut calls = ledger.calls().rev().filter(|call| &*call.event.author == agent).peekable();
+    let Some(last) = calls.peek().copied() else { return String::new() };
+    let same = calls.take_while(|call| call.tool == last.tool && call.args == last.args).count();
+    let args = rehearsal_core::json::text(&Value::Object((**last.args).clone()));
+    let call = format!("`{} {}`", shorten(last.tool, 100), shorten(&args, 200));
+    match same {
+        1 => format!("; its last call was {call}"),
+        same => format!("; its last {same} calls were all {call}"),
     }
 }
 

@@ -681,3 +681,41 @@ fn the_disk_space_of_what_is_removed_is_given_back() {
     assert!(taken() < full - (2 << 20), "{} of {full}", taken());
     assert_eq!(folder.run("gc --older-than 0s").stdout, "removed 0 runs and 0 sessions\n");
 }
+
+/// A scenario whose model is not there.
+const BROKEN: &str = "name: Broken
+description: d
+environment: {type: local}
+agent: {instructions: x}
+models: {agent: {script: [{fail: nobody is there}]}}
+run: [{input: hi, evaluations: [{type: string_contains, value: hello}]}]
+judgment: {strategy: all_pass}
+";
+
+#[test]
+fn a_session_that_ended_with_an_error_has_failed_and_says_why() {
+    let folder = Folder::new(&[("a.scenario.yaml", BROKEN)]);
+    assert_eq!(folder.run("run a.scenario.yaml --quiet").code, 1);
+    let why = "model: agent `agent`: script:agent answered HTTP 503: nobody is there";
+    let session = |folder: &Folder| -> Value {
+        let listed: Value = rehearsal_core::json::from_str(&folder.run("sessions --json").stdout).unwrap();
+        listed[0].clone()
+    };
+    let told = session(&folder);
+    assert_eq!(
+        (&told["status"], &told["last_error"]["type"]),
+        (&json!("cancelled"), &json!("model")),
+        "{told}"
+    );
+    let id = told["id"].as_str().unwrap();
+    for args in ["sessions".to_owned(), format!("sessions {id}")] {
+        let shown = folder.run(&args).stdout;
+        assert!(shown.contains("failed") && shown.contains(why), "{args}: {shown}");
+        assert!(!shown.contains("cancelled"), "{args}: {shown}");
+    }
+    // A ledger that comes from elsewhere says the same.
+    let other = Folder::new(&[("a.jsonl", &folder.run(&format!("sessions {id} --ledger")).stdout)]);
+    assert_eq!(other.run("sessions --import a.jsonl").code, 0);
+    assert_eq!(session(&other)["last_error"], told["last_error"]);
+    assert!(other.run("sessions").stdout.contains(why));
+}

@@ -205,6 +205,10 @@ pub struct FunctionCall {
     /// The arguments, always an object.
     #[serde(default, deserialize_with = "null_as_default")]
     pub args: Map<String, Value>,
+    /// Why what the model wrote as arguments are none: the tool is not asked, the model is told. The text itself is
+    /// the only argument.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
     /// Fields that are not known here.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{Event, EventBody, Ledger, ToolOutcome, json};
+use crate::{Event, EventBody, FinishReason, Ledger, ToolOutcome, json};
 
 /// One line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,8 @@ pub struct Line {
     pub nested: bool,
     /// What it shows.
     pub kind: LineKind,
+    /// Why what the agent says is not all that its model had to say.
+    pub unfinished: Option<String>,
 }
 
 /// What a line shows.
@@ -28,6 +30,8 @@ pub enum LineKind {
     User(String),
     /// Something the agent said.
     Agent(String),
+    /// That the agent's model stopped before it said anything.
+    Nothing,
     /// A tool call.
     Call {
         /// The tool.
@@ -54,14 +58,18 @@ pub fn transcript(events: &[Arc<Event>]) -> Vec<Line> {
 impl Line {
     /// The line that shows an event; nothing for events that people do not read.
     pub fn of(event: &Event) -> Option<Self> {
+        let mut unfinished = None;
         let kind = match &event.body {
             EventBody::UserMessage { content } => LineKind::User(content.text()),
             EventBody::ModelResponse(response) => {
+                unfinished = response.finish.as_ref().and_then(why_unfinished);
                 let text = response.content.text();
-                if text.is_empty() {
-                    return None;
+                let calls = response.content.calls().next().is_some();
+                match (text.is_empty(), &unfinished) {
+                    (false, _) => LineKind::Agent(text),
+                    (true, Some(_)) if !calls => LineKind::Nothing,
+                    (true, _) => return None,
                 }
-                LineKind::Agent(text)
             }
             EventBody::ToolCall { tool, args, .. } => {
                 LineKind::Call { tool: tool.clone(), args: Value::Object((**args).clone()) }
@@ -73,7 +81,17 @@ impl Line {
             _ => return None,
         };
         let nested = event.invocation.as_ref().is_some_and(|path| !path.enclosure().is_empty());
-        Some(Self { seq: event.seq, author: event.author.clone(), nested, kind })
+        Some(Self { seq: event.seq, author: event.author.clone(), nested, kind, unfinished })
+    }
+}
+
+/// Why a model stopped, where that is not because it had said everything.
+fn why_unfinished(finish: &FinishReason) -> Option<String> {
+    match finish {
+        FinishReason::Stop | FinishReason::ToolCalls => None,
+        FinishReason::MaxTokens => Some("cut off at the token limit".to_owned()),
+        FinishReason::Safety => Some("held back by the provider".to_owned()),
+        FinishReason::Other(word) => Some(format!("stopped for `{word}`")),
     }
 }
 
@@ -93,6 +111,11 @@ impl fmt::Display for Line {
                 write!(f, "{tool} fails: {error}")
             }
             LineKind::Error(message) => write!(f, "error: {message}"),
+            LineKind::Nothing => write!(f, "{}: nothing", self.author),
+        }?;
+        match &self.unfinished {
+            Some(why) => write!(f, " [{why}]"),
+            None => Ok(()),
         }
     }
 }

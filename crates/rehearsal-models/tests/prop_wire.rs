@@ -116,7 +116,7 @@ fn model_contents(api: Api) -> impl Strategy<Value = Content> {
         let mut parts: Vec<Part> = thought.into_iter().collect();
         parts.extend(text.map(Part::text));
         parts.extend(calls.into_iter().map(|(name, args)| {
-            Part::from(FunctionCall { id: Some("id".into()), name, args, extra: Map::new() })
+            Part::from(FunctionCall { id: Some("id".into()), args, ..FunctionCall::new(name, Value::Null) })
         }));
         if parts.iter().all(|part| part.thought) {
             parts.push(Part::text("done"));

@@ -90,23 +90,53 @@ fn what_has_no_place_is_an_error_that_names_it() {
     check(Api::Gemini, &|setup, _| contradiction(setup), "`generationConfig.temperature` contradicts");
 }
 
-/// Tool arguments that are not a JSON object are the provider's mistake, and shown.
+/// Tool arguments that are not a JSON object are the model's mistake: it is told, and what it wrote stays.
 #[test]
-fn malformed_arguments_are_shown() {
+fn arguments_that_cannot_be_read_are_kept_with_the_reason() {
     let openai = |arguments: &str| {
         let function = json!({"name": "pay", "arguments": arguments});
         let call = json!({"id": "c", "type": "function", "function": function});
         let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
         let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]});
-        Api::OpenAi.read_response(&body.to_string()).unwrap_err().to_string()
+        Api::OpenAi.read_response(&body.to_string()).unwrap()
     };
-    assert!(openai("{\"amount\": 1").contains("the call of `pay` are not JSON"));
-    assert!(openai("{\"amount\": 1").contains("{\"amount\": 1"));
-    assert!(openai("[1]").contains("the call of `pay` are not a JSON object: [1]"));
-
-    let body = json!({"content": [{"type": "tool_use", "id": "t", "name": "pay", "input": "all of it"}]});
-    let error = Api::Anthropic.read_response(&body.to_string()).unwrap_err().to_string();
-    assert!(error.contains("the call of `pay` are not a JSON object: \"all of it\""));
+    let anthropic = |input: Value| {
+        let block = json!({"type": "tool_use", "id": "c", "name": "pay", "input": input});
+        let body = json!({"content": [block], "stop_reason": "tool_use"});
+        Api::Anthropic.read_response(&body.to_string()).unwrap()
+    };
+    let start = r#"{"type": "message_start", "message": {"content": [], "usage": {}}}"#;
+    let block = r#"{"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c", "name": "pay", "input": {}}}"#;
+    let json = r#"{"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"amount\": 1"}}"#;
+    let stop = r#"{"type": "content_block_stop", "index": 0}"#;
+    let end = r#"{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}"#;
+    let events = [start, block, json, stop, end, r#"{"type": "message_stop"}"#];
+    let stream: String = events.iter().map(|data| SseEvent::data(*data).to_string()).collect();
+    let streamed = Api::Anthropic.assemble(&[stream.as_bytes()]).unwrap().core;
+    for (name, response, wrote, why) in [
+        ("cut", openai("{\"amount\": 1"), "{\"amount\": 1", "are not JSON (EOF"),
+        ("a list", openai("[1]"), "[1]", "are not a JSON object: [1]"),
+        ("words", openai("amount is 1"), "amount is 1", "are not JSON"),
+        ("a text", anthropic(json!("all of it")), "all of it", "are not a JSON object: all of it"),
+        ("a stream", streamed, "{\"amount\": 1", "are not a JSON object: {\"amount\": 1"),
+    ] {
+        let call = response.content.calls().next().unwrap();
+        let unreadable = call.unreadable.as_deref().unwrap();
+        assert!(unreadable.contains(why), "{name}: {unreadable}");
+        assert_eq!(Value::from(call.args.clone()), json!({"unreadable_arguments": wrote}), "{name}");
+        // Servers refuse a conversation in which arguments are no object.
+        for api in ALL {
+            let history = Content::clone(&response.content);
+            let answer = FunctionResponse::new(Some("c".into()), "pay", json!({"error": "no"}));
+            let contents = [Content::user("pay"), history, Content::new(Role::User, vec![answer.into()])];
+            let contents = contents.into_iter().map(Arc::new).collect();
+            let request = ModelRequest { setup: Arc::default(), contents };
+            let body = api.write_request(&request).unwrap().to_string();
+            assert!(body.contains("unreadable_arguments"), "{name} {api:?}: {body}");
+            assert!(!body.contains("\"unreadable\""), "{name} {api:?}: {body}");
+        }
+    }
+    assert!(openai("").content.calls().next().unwrap().unreadable.is_none());
 
     let candidate = json!({"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": "print(pay(1))"});
     let error =
@@ -380,5 +410,9 @@ fn arguments_that_the_token_limit_cut_off_are_said_to_be() {
     let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
     let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "length"}]});
     let error = Api::OpenAi.read_response(&body.to_string()).unwrap_err().to_string();
+    assert!(error.contains("cut off at the token limit") && error.contains("`pay`"), "{error}");
+    let block = json!({"type": "tool_use", "id": "t", "name": "pay", "input": "{\"amo"});
+    let body = json!({"content": [block], "stop_reason": "max_tokens"});
+    let error = Api::Anthropic.read_response(&body.to_string()).unwrap_err().to_string();
     assert!(error.contains("cut off at the token limit") && error.contains("`pay`"), "{error}");
 }

@@ -13,7 +13,7 @@ use rehearsal_core::{Clock, EndReason, Event, EventBody, Failure, Phase, Session
 use rehearsal_sim::person::{People, PersonCue, PersonPart};
 use rehearsal_store::{
     Change, CueChange, CueId, CueKind, CueStatus, NewCue, NewEvent, NewSession, Payload, RunAbout, RunRecord,
-    SessionSource, SessionStatus, StoreError, StoreRef, StoredEvent, Write, new_id,
+    SessionRecord, SessionSource, SessionStatus, StoreError, StoreRef, StoredEvent, Write, new_id,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -87,6 +87,8 @@ struct Kept {
     last_seq: u64,
     is_answered: bool,
     is_named: bool,
+    /// What went wrong, as sessions tell it.
+    failure: Option<Value>,
 }
 
 /// How far events of a session were written.
@@ -465,7 +467,14 @@ async fn changed(changes: &mut broadcast::Receiver<Change>, session: &SessionId)
 
 impl Kept {
     fn new() -> Self {
-        Self { id: SessionId::new(new_id()), made: false, last_seq: 0, is_answered: false, is_named: false }
+        Self {
+            id: SessionId::new(new_id()),
+            made: false,
+            last_seq: 0,
+            is_answered: false,
+            is_named: false,
+            failure: None,
+        }
     }
 
     /// Takes in an event that is written, and adds to the write what follows from it.
@@ -478,7 +487,13 @@ impl Kept {
                 write.agent = Some(event.author.to_string());
             }
             EventBody::FinalResponse { .. } | EventBody::AgentEnded { .. } => self.is_answered = true,
+            EventBody::Error(_) => self.failure = SessionRecord::failure_of(event),
             EventBody::SessionEnded { reason } => {
+                if *reason == EndReason::Error
+                    && let Some(failure) = self.failure.take()
+                {
+                    write.meta = Some(json!({"ledger": event.session, SessionRecord::FAILURE: failure}));
+                }
                 let by_itself = matches!(reason, EndReason::Completed | EndReason::StateMatches);
                 let completed = by_itself && self.is_answered;
                 write.status =

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use rehearsal_core::{EndReason, Event, EventBody, Ledger, SessionId};
+use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{NewEvent, NewSession, Payload, SessionStatus, Store, StoreError, Write, rules};
+use crate::{NewEvent, NewSession, Payload, SessionRecord, SessionStatus, Store, StoreError, Write, rules};
 use std::sync::Arc;
 
 /// How many events are read or written at a time.
@@ -80,6 +81,10 @@ async fn write_all(
         write.events = batch.iter().map(kept).collect();
         // After the end only notes may come, and they may.
         write.status = end_at.filter(|end| (done..done + batch.len()).contains(end)).and(ended);
+        if write.status.is_some() && ledger.end() == Some(EndReason::Error) {
+            let failure = ledger.events().iter().rev().find_map(|event| SessionRecord::failure_of(event));
+            write.meta = failure.map(|failure| with_failure(&new.meta, failure));
+        }
         let first = done == 0;
         done += batch.len();
         if let Err(error) = store.write(write).await {
@@ -103,6 +108,12 @@ fn kept(event: &Arc<Event>) -> NewEvent {
         blob: Bytes::new(),
         line: None,
     }
+}
+
+fn with_failure(meta: &Value, failure: Value) -> Value {
+    let mut fields = meta.as_object().cloned().unwrap_or_default();
+    fields.insert(SessionRecord::FAILURE.to_owned(), failure);
+    Value::Object(fields)
 }
 
 fn is_end(event: &Event) -> bool {

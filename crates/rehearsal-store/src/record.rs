@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rehearsal_core::{CallId, Event, SessionId, SessionPart, TurnId};
+use rehearsal_core::{CallId, Event, EventBody, SessionId, SessionPart, TurnId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How a session stands. It goes from active to one of the others, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,29 @@ pub struct SessionRecord {
     pub updated_at: i64,
     /// What its maker keeps with it (which host runs it, …); an object.
     pub meta: Value,
+}
+
+impl SessionRecord {
+    /// Where the meta of a session has the failure of its last run: `type`, `message`, `at` and `seq`.
+    pub const FAILURE: &str = "failure";
+
+    /// Why its last run failed, while that is how it stands: nobody has spoken since, nobody has ended it.
+    pub fn failure(&self) -> Option<&Value> {
+        let ended_by_itself = matches!(self.source, SessionSource::Run | SessionSource::Import);
+        let stands = match self.status {
+            SessionStatus::Active => true,
+            SessionStatus::Cancelled => ended_by_itself,
+            SessionStatus::Completed => false,
+        };
+        self.meta.get(Self::FAILURE).filter(|_| stands)
+    }
+
+    /// What an event says of a failure that ends its session, as meta has it.
+    pub fn failure_of(event: &Event) -> Option<Value> {
+        let EventBody::Error(failure) = &event.body else { return None };
+        let (kind, message) = (&failure.kind, &failure.message);
+        Some(json!({"type": kind, "message": message, "at": event.at, "seq": event.seq}))
+    }
 }
 
 /// A session to be made.

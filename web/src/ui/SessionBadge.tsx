@@ -12,6 +12,14 @@ export function SessionBadge({ session, stands }: { session: Session; stands?: S
       </span>
     );
   }
+  if (session.status === "cancelled" && session.state === "failed") {
+    return (
+      <span className="badge failed">
+        <Icon name="error" />
+        failed
+      </span>
+    );
+  }
   if (session.status === "cancelled") {
     return (
       <span className="badge">

@@ -169,7 +169,7 @@ pub(crate) fn line(session: &SessionRecord) -> String {
 
 /// Why the last run of a session failed, while nobody has spoken since.
 fn failure(session: &SessionRecord) -> Option<String> {
-    let failure = session.meta.get("failure").filter(|_| session.status == SessionStatus::Active)?;
+    let failure = session.failure()?;
     let text = |field: &str| failure.get(field).and_then(Value::as_str).unwrap_or_default();
     Some(format!("{}: {}", text("type"), text("message")))
 }
@@ -195,7 +195,7 @@ pub(crate) fn described(session: &SessionRecord) -> Value {
         "part": session.part,
         "run": session.run,
         "last_seq": session.last_seq,
-        "last_error": session.meta.get("failure"),
+        "last_error": session.meta.get(SessionRecord::FAILURE),
     })
 }
 

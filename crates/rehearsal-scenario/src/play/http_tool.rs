@@ -17,7 +17,7 @@ use serde_json::Value;
 #[cfg(feature = "http")]
 use super::told;
 #[cfg(feature = "http")]
-use super::tools::{TOOL_TIMEOUT, declaration, json_or_text};
+use super::tools::{Reads, TOOL_TIMEOUT, declaration};
 use crate::{CompileError, ToolDefinition};
 
 #[cfg(feature = "http")]
@@ -68,8 +68,8 @@ impl HttpTool<'_> {
             secrets.extend(rehearsal_world::remote::header_secrets(name, &value));
             request = request.header(name, value);
         }
-        let (request, masker) = (Arc::new(request), masker.and(secrets));
-        let run = move |args: Value, _| call_http(request.try_clone(), masker.clone(), args).boxed();
+        let (request, masker, reads) = (Arc::new(request), masker.and(secrets), Reads::of(tool));
+        let run = move |args: Value, _| call_http(request.try_clone(), masker.clone(), reads, args).boxed();
         Ok(FunctionTool::raw(declaration(tool), run).into())
     }
 }
@@ -94,6 +94,7 @@ pub(crate) fn filled(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> 
 async fn call_http(
     request: Option<reqwest::RequestBuilder>,
     masker: Masker,
+    reads: Reads,
     args: Value,
 ) -> Result<ToolOutput, ToolError> {
     let failed = |why: String| ToolError::new("HttpFailed", why);
@@ -117,5 +118,5 @@ async fn call_http(
         let start: String = text.chars().take(500).collect();
         return Err(failed(format!("it answered HTTP {}: {start}", status.as_u16())));
     }
-    Ok(ToolOutput::new(json_or_text(&text)))
+    Ok(ToolOutput::new(reads.value(&text)))
 }

@@ -80,8 +80,8 @@ pub(crate) fn real(
 ) -> Result<Option<ToolRef>, CompileError> {
     match (&tool.implementation, place) {
         (Some(Implementation::Command(command)), Some(place)) => {
-            let (command, place) = (command.clone(), place.clone());
-            let run = move |args, _| run_command(command.clone(), place.clone(), args).boxed();
+            let (command, place, reads) = (command.clone(), place.clone(), Reads::of(tool));
+            let run = move |args, _| run_command(command.clone(), place.clone(), reads, args).boxed();
             Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
         }
         (Some(Implementation::Http { url, method, headers }), _) => {
@@ -91,7 +91,12 @@ pub(crate) fn real(
     }
 }
 
-async fn run_command(command: CommandLine, place: Workplace, args: Value) -> Result<ToolOutput, ToolError> {
+async fn run_command(
+    command: CommandLine,
+    place: Workplace,
+    reads: Reads,
+    args: Value,
+) -> Result<ToolOutput, ToolError> {
     let failed = |why: String| ToolError::new("CommandFailed", why);
     let command = Command {
         stdin: Some(rehearsal_core::json::text(&args).into_bytes()),
@@ -107,13 +112,31 @@ async fn run_command(command: CommandLine, place: Workplace, args: Value) -> Res
     if run.stdout_omitted > 0 {
         return Err(failed(format!("its result is {} bytes longer than what is kept", run.stdout_omitted)));
     }
-    Ok(ToolOutput::new(json_or_text(&run.stdout)))
+    Ok(ToolOutput::new(reads.value(&run.stdout)))
 }
 
-/// What a tool wrote: JSON where it is JSON, else the text.
-pub(super) fn json_or_text(text: &str) -> Value {
-    rehearsal_core::json::from_str(text)
-        .unwrap_or_else(|_| Value::from(rehearsal_core::json::plain(text.trim_end())))
+/// How what a tool wrote is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reads {
+    /// Whether its `output` schema says that it is JSON.
+    is_json: bool,
+}
+
+impl Reads {
+    pub(super) fn of(tool: &ToolDefinition) -> Self {
+        Self { is_json: tool.output.is_some() }
+    }
+
+    /// JSON where it is JSON, else the text. A number that JSON would write in another way (`481.50`) is only a number
+    /// where the tool says so.
+    pub(super) fn value(self, text: &str) -> Value {
+        let as_text = || Value::from(rehearsal_core::json::plain(text.trim_end()));
+        match rehearsal_core::json::from_str::<Value>(text) {
+            Ok(Value::Number(number)) if !self.is_json && number.to_string() != text.trim() => as_text(),
+            Ok(value) => value,
+            Err(_) => as_text(),
+        }
+    }
 }
 
 /// Starts the process of a command agent.

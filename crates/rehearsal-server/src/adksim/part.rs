@@ -40,6 +40,7 @@ fn part_from_wire(part: genai::Part) -> Part {
             id: call_id(call.id),
             name: call.name,
             args: call.args.map(wire_json::object_from_wire).unwrap_or_default(),
+            unreadable: None,
             extra: Map::new(),
         }),
         Some(Data::FunctionResponse(response)) => PartData::FunctionResponse(response_from_wire(response)),

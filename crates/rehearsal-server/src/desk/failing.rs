@@ -4,6 +4,7 @@ use indexmap::IndexSet;
 use rehearsal_core::{
     CallId, Draft, Event, EventBody, Ledger, Timestamp, ToolError, ToolOutcome, ToolResult, TurnId,
 };
+use rehearsal_store::SessionRecord;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -12,7 +13,7 @@ use super::sessions::ENGINE;
 use crate::Problem;
 
 /// Where a session's meta has the failure of its last run.
-pub(super) const FAILURE: &str = "failure";
+pub(super) const FAILURE: &str = SessionRecord::FAILURE;
 
 /// Why the last run of a session came to no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -123,9 +123,9 @@ pub(crate) fn moment(ms: i64) -> Timestamp {
 
 impl SessionView {
     pub(crate) fn listed(record: SessionRecord) -> Self {
+        let has_failed = record.failure().is_some();
         let failure = record.meta.get(FAILURE).cloned();
         let last_error: Option<Failure> = failure.and_then(|failure| serde_json::from_value(failure).ok());
-        let has_failed = last_error.is_some() && record.status == SessionStatus::Active;
         Self {
             id: record.id.to_string(),
             created_at: moment(record.created_at),
@@ -168,6 +168,7 @@ fn state_of(record: &SessionRecord, ledger: &Ledger) -> SessionState {
     };
     match record.status {
         SessionStatus::Completed => SessionState::Completed,
+        SessionStatus::Cancelled if record.failure().is_some() => SessionState::Failed,
         SessionStatus::Cancelled => SessionState::Cancelled,
         SessionStatus::Active if last_failure(ledger).is_some() && !is_running(ledger) => {
             SessionState::Failed
@@ -191,7 +192,6 @@ impl Desk {
     pub(super) async fn view(&self, standing: Standing) -> Result<SessionView, Problem> {
         let Standing { record, ledger, .. } = standing;
         let state = state_of(&record, &ledger);
-        let last_error = last_failure(&ledger);
         let is_completed = record.status == SessionStatus::Completed;
         let (cautions, runnable_messages) =
             if is_completed { Self::cautions(&ledger) } else { (Vec::new(), None) };
@@ -211,18 +211,21 @@ impl Desk {
         let head = cues.iter().find(|cue| cue.status == CueStatus::Open).map(|cue| cue.id.to_string());
         let host_online = self.is_named_there(&record, "host").await?;
         let program_online = self.is_named_there(&record, PROGRAM).await?;
+        let id = record.id.clone();
+        let is_cancelled = record.status == SessionStatus::Cancelled;
+        let listed = SessionView::listed(record);
         Ok(SessionView {
             state: Some(state),
-            last_error,
+            last_error: last_failure(&ledger).or(listed.last_error.filter(|_| is_cancelled)),
             host_online,
             program_online,
             head,
             open_cues: Some(cues.len() as u64),
-            exported: self.exported(&record.id).await?,
+            exported: self.exported(&id).await?,
             cautions,
             runnable_messages,
             waiting_calls,
-            ..SessionView::listed(record)
+            ..listed
         })
     }
 

@@ -11,7 +11,8 @@ export function SessionLine({ session: listed }: { session: Session }) {
   const head = useOpenCues().data?.cues.find((cue) => cue.session === listed.id && cue.head)?.id;
   const session = { ...listed, head: listed.head ?? head };
   const count = session.last_seq;
-  const error = session.status === "active" && !session.head ? session.last_error : null;
+  const stands = session.status === "active" || session.state === "failed";
+  const error = stands && !session.head ? session.last_error : null;
   return (
     <li>
       <Link className="entry" href={`/sessions/${session.id}`}>

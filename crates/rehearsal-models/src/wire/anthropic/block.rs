@@ -162,7 +162,7 @@ impl Block {
     }
 
     /// The block, read.
-    pub(super) fn to_core(&self, names: &mut ToolNames) -> Result<Part, WireError> {
+    pub(super) fn to_core(&self, names: &mut ToolNames) -> Part {
         let (part, said) = match self {
             Self::Text(block) => (Part::text(&block.text), &block.extra),
             Self::Image(block) => (image_part(block), &block.extra),
@@ -172,14 +172,14 @@ impl Block {
             }
             Self::ToolUse(block) => {
                 names.note(&block.id, &block.name);
-                (block.to_core()?.into(), &block.extra)
+                (block.to_core().into(), &block.extra)
             }
             Self::ToolResult(block) => (block.to_core(names).into(), &block.extra),
-            Self::Other(block) => return Ok(noted(Part::default(), block)),
+            Self::Other(block) => return noted(Part::default(), block),
         };
         // The API writes `null` for some of what a block does not have; there is nothing to keep in that.
         let said = said.iter().filter(|(_, value)| !value.is_null());
-        Ok(noted(part, &said.map(|(key, value)| (key.clone(), value.clone())).collect()))
+        noted(part, &said.map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
     /// A part, written; nothing where the API has no use for it.
@@ -227,24 +227,22 @@ impl Block {
 }
 
 impl ToolUseBlock {
-    fn to_core(&self) -> Result<FunctionCall, WireError> {
-        let args = match &self.input {
-            Value::Object(args) => args.clone(),
-            Value::Null => Map::new(),
+    fn to_core(&self) -> FunctionCall {
+        let (args, unreadable) = match &self.input {
+            Value::Object(args) => (args.clone(), None),
+            Value::Null => (Map::new(), None),
             other => {
-                return Err(WireError::malformed(format!(
-                    "the arguments of the call of `{}` are not a JSON object: {}",
-                    self.name,
-                    rehearsal_core::json::shown(other)
-                )));
+                let wrote = rehearsal_core::json::said(other);
+                tool_text::unreadable(&wrote, "the arguments are not a JSON object")
             }
         };
-        Ok(FunctionCall {
+        FunctionCall {
             id: call_ids::given(Some(&self.id)),
             name: self.name.clone(),
             args,
+            unreadable,
             extra: Map::new(),
-        })
+        }
     }
 }
 
@@ -291,7 +289,7 @@ impl ToolResultBlock {
 }
 
 /// The parts of some blocks.
-pub(super) fn parts_of(blocks: &[Block], names: &mut ToolNames) -> Result<Vec<Part>, WireError> {
+pub(super) fn parts_of(blocks: &[Block], names: &mut ToolNames) -> Vec<Part> {
     blocks.iter().map(|block| block.to_core(names)).collect()
 }
 

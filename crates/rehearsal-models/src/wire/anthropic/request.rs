@@ -226,7 +226,7 @@ impl Request {
                 "assistant" => Role::Model,
                 other => Role::from(other),
             };
-            contents.push(Arc::new(Content::new(role, parts_of(&message.content.blocks(), &mut names)?)));
+            contents.push(Arc::new(Content::new(role, parts_of(&message.content.blocks(), &mut names))));
         }
         let (declared, others): (Vec<&Tool>, Vec<&Tool>) =
             self.tools.value().into_iter().flatten().partition(|tool| tool.is_custom());

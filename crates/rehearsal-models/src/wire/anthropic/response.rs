@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::block::{Block, ThinkingBlock, parts_of};
 use super::error::error_in;
 use crate::wire::call_ids::{CallIds, ToolNames};
-use crate::wire::{Envelope, Field, WireError, parse};
+use crate::wire::{Envelope, Field, WireError, parse, tool_text};
 
 /// The body of an answer of `v1/messages`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -92,12 +92,14 @@ impl Response {
     /// Reads what a model answered.
     ///
     /// # Errors
-    /// A call's arguments are not an object.
+    /// The token limit cut a call's arguments off.
     pub fn to_core(&self) -> Result<ModelResponse, WireError> {
-        let parts = parts_of(&self.content, &mut ToolNames::default())?;
+        let content = Content::new(Role::Model, parts_of(&self.content, &mut ToolNames::default()));
+        let finish = self.stop_reason.text().map(read_finish);
+        tool_text::not_cut_off(&content, finish.as_ref())?;
         Ok(ModelResponse {
-            content: Arc::new(Content::new(Role::Model, parts)),
-            finish: self.stop_reason.text().map(read_finish),
+            content: Arc::new(content),
+            finish,
             usage: self.usage.value().map(Usage::to_core),
             model_version: self.model.text().map(ToOwned::to_owned),
         })

@@ -199,11 +199,15 @@ impl Assembler {
             match &mut building.block {
                 _ if building.json.is_empty() => {}
                 Block::ToolUse(block) => {
-                    block.input = Value::Object(tool_text::read_arguments(&block.name, &building.json)?);
+                    // What is no object says so where the block is read.
+                    block.input = tool_text::read(&building.json);
                 }
                 Block::Other(block) => {
-                    let name = block.get("name").and_then(Value::as_str).unwrap_or_default();
-                    let input = tool_text::read_arguments(name, &building.json)?;
+                    let (input, unreadable) = tool_text::read_arguments(&building.json);
+                    if let Some(why) = unreadable {
+                        let name = block.get("name").and_then(Value::as_str).unwrap_or_default();
+                        return Err(WireError::malformed(format!("the call of `{name}`: {why}")));
+                    }
                     block.insert("input".to_owned(), Value::Object(input));
                 }
                 _ => {}

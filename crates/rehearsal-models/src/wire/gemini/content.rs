@@ -247,6 +247,7 @@ impl FunctionCall {
             id: call_ids::given(self.id.text()),
             name: self.name.clone(),
             args: self.args.value().cloned().unwrap_or_default(),
+            unreadable: None,
             extra: self.extra.clone(),
         })
     }

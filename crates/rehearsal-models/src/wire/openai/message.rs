@@ -353,10 +353,12 @@ impl ToolCall {
             let kind = self.kind.text().unwrap_or("unknown");
             return Err(WireError::malformed(format!("a tool call of kind `{kind}` names no function")));
         };
+        let (args, unreadable) = tool_text::read_arguments(&function.arguments);
         let mut call = FunctionCall {
             id: call_ids::given(self.id.text()),
             name: function.name.clone(),
-            args: tool_text::read_arguments(&function.name, &function.arguments)?,
+            args,
+            unreadable,
             extra: Map::new(),
         };
         extra::note(&mut call.extra, API, &self.extra);

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use super::error::error_in_answer;
 use super::message::{Message, is_refusal, model_message};
-use crate::wire::{Envelope, Field, WireError, call_ids, parse};
+use crate::wire::{Envelope, Field, WireError, call_ids, parse, tool_text};
 
 /// The body of an answer of `chat/completions`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -112,17 +112,12 @@ impl Response {
     /// Reads what a model answered.
     ///
     /// # Errors
-    /// There is no answer in it, or a call's arguments are not JSON.
+    /// There is no answer in it, or the token limit cut a call's arguments off.
     pub fn to_core(&self) -> Result<ModelResponse, WireError> {
         let choice = self.choices.first().ok_or_else(|| WireError::malformed("the answer has no choices"))?;
-        let parts = choice.message.model_parts().map_err(|error| match error {
-            WireError::Malformed { why } if choice.finish_reason.text() == Some("length") => {
-                WireError::malformed(format!("the answer was cut off at the token limit: {why}"))
-            }
-            error => error,
-        })?;
-        let content = Content::new(Role::Model, parts);
+        let content = Content::new(Role::Model, choice.message.model_parts()?);
         let finish = choice.finish_reason.text().map(|reason| read_finish(reason, &content));
+        tool_text::not_cut_off(&content, finish.as_ref())?;
         Ok(ModelResponse {
             content: Arc::new(content),
             finish,
