@@ -15,7 +15,7 @@ pub use beside::{
 
 use crate::{
     CallId, CommandRun, Content, InvocationId, ModelRequest, ModelResponse, ModelSetup, Overwrite, SessionId,
-    State, StatePatch, StepEnded, StepStarted, TurnId, Usage, Violation,
+    State, StatePatch, StepEnded, StepStarted, TurnEnded, TurnId, Usage, Violation,
 };
 
 /// The version of the ledger's JSON, written in its first event. Version 1 had what stands beside the conversation as notes.
@@ -212,6 +212,8 @@ pub enum EventBody {
         /// Where it is.
         folder: String,
     },
+    /// A turn of a conversation came to its end, in an environment that has files.
+    TurnEnded(TurnEnded),
     /// A condition that may end a conversation was looked at.
     TurnDecision(TurnDecision),
     /// A simulated user was asked what to say.
@@ -267,7 +269,7 @@ pub enum EventBody {
 
 impl EventBody {
     /// The names of all kinds, as they are written.
-    pub const KINDS: [&str; 33] = [
+    pub const KINDS: [&str; 34] = [
         "session_started",
         "agent_started",
         "agent_ended",
@@ -288,6 +290,7 @@ impl EventBody {
         "step_commands",
         "time_limit",
         "folder_kept",
+        "turn_ended",
         "turn_decision",
         "user_simulation",
         "remote_session",
@@ -326,6 +329,7 @@ impl EventBody {
             Self::StepCommands { .. } => "step_commands",
             Self::TimeLimit(_) => "time_limit",
             Self::FolderKept { .. } => "folder_kept",
+            Self::TurnEnded(_) => "turn_ended",
             Self::TurnDecision(_) => "turn_decision",
             Self::UserSimulation(_) => "user_simulation",
             Self::RemoteSession { .. } => "remote_session",
@@ -366,6 +370,7 @@ impl EventBody {
             | Self::StepCommands { .. }
             | Self::TimeLimit(_)
             | Self::FolderKept { .. }
+            | Self::TurnEnded(_)
             | Self::TurnDecision(_)
             | Self::UserSimulation(_)
             | Self::RemoteSession { .. }

@@ -45,7 +45,7 @@ pub use result::{
 };
 pub use schema::{InvalidSchema, Schema, ToolDeclaration, Unchecked, Violation};
 pub use state::{NotAnObject, Overwrite, SCENARIO, SESSION, State, StatePatch, USER, merge_patch};
-pub use step::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted};
+pub use step::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted, TurnEnded};
 pub use text::shorten;
 pub use transcript::{Line, LineKind, transcript};
 pub use words::edit_distance;

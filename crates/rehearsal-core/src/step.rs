@@ -59,6 +59,20 @@ pub struct StepEnded {
     pub conversation: Option<ConversationEnd>,
 }
 
+/// A turn of a conversation came to its end, in an environment that has files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnEnded {
+    /// The step, from 1.
+    pub step: usize,
+    /// The turn in it, from 1.
+    pub turn: usize,
+    /// The files in the environment, by path: the text, or an object that says why there is none.
+    pub files: Map<String, Value>,
+    /// Files that the snapshot left out, because there were too many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub files_left_out: usize,
+}
+
 /// A command that was run for an evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandRun {

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use rehearsal_agent::AgentRef;
 use rehearsal_core::{
     Content, Decision, EndReason, EvaluationScope, EventBody, Failure, Phase, Player, SCENARIO, StatePatch,
-    TurnDecision, UserSimulation, elapsed,
+    TurnDecision, TurnEnded, UserSimulation, elapsed,
 };
 use rehearsal_js::{self as js, Workers};
 use rehearsal_metrics::MetricRef;
@@ -232,6 +232,11 @@ impl Stage {
             return Ok(None);
         };
         let taken = view(scene, number, |view| view.turns().len());
+        let StepEnded { files, files_left_out, .. } = self.ended(number).await?;
+        if !files.is_empty() {
+            let ended = TurnEnded { step: number, turn: taken, files, files_left_out };
+            scene.tell(EventBody::TurnEnded(ended))?;
+        }
         let metrics: Vec<MetricRef> =
             self.metrics(&conversation.turn_evaluations, EvaluationScope::Turn { step: number, turn: taken });
         scene.evaluate(&metrics).await;

@@ -146,7 +146,7 @@ impl Reading<'_> {
             .iter()
             .map(|turn| {
                 let scope = EvaluationScope::Turn { step: number, turn: turn.number };
-                self.turn(turn, self.found(&conversation.turn_evaluations, scope))
+                self.turn(number, turn, self.found(&conversation.turn_evaluations, scope))
             })
             .collect();
         let scope = EvaluationScope::Final { step: number };
@@ -172,7 +172,12 @@ impl Reading<'_> {
         }
     }
 
-    fn turn(&self, turn: &TurnView<'_>, turn_evaluations: Vec<EvaluationResult>) -> ConversationTurn {
+    fn turn(
+        &self,
+        step: usize,
+        turn: &TurnView<'_>,
+        turn_evaluations: Vec<EvaluationResult>,
+    ) -> ConversationTurn {
         let said = |message: &Option<(u64, String)>| {
             message.as_ref().map_or(String::new(), |(_, text)| text.clone())
         };
@@ -180,6 +185,12 @@ impl Reading<'_> {
         let began = first.map_or(Timestamp::UNIX_EPOCH, |event| event.at);
         let ended = last.map_or(began, |event| event.at);
         let trajectory = trajectory(turn.events);
+        let files = self.run.main.events().iter().find_map(|event| match &event.body {
+            EventBody::TurnEnded(ended) if (ended.step, ended.turn) == (step, turn.number) => {
+                Some(ended.files.clone())
+            }
+            _ => None,
+        });
         ConversationTurn {
             turn_number: turn.number,
             user_input: said(&turn.user),
@@ -190,7 +201,7 @@ impl Reading<'_> {
                 exit_code: turn.agent.is_some().then_some(0),
                 stdout: said(&turn.agent),
                 stderr: String::new(),
-                files: Map::new(),
+                files: files.unwrap_or_default(),
                 started_at_ms: began.as_millisecond(),
                 ended_at_ms: ended.as_millisecond(),
                 duration_ms: millis(began, ended),

@@ -66,6 +66,7 @@ export type Body =
   | { type: "step_commands"; commands: JsonObject[] }
   | { type: "time_limit"; limit: string; millis?: number }
   | { type: "folder_kept"; folder: string }
+  | { type: "turn_ended"; step: number; turn: number; files: JsonObject }
   | { type: "turn_decision"; step: number; turn: number; condition: string; holds: boolean; why: string }
   | { type: "user_simulation"; step: number; prompt: string; message: string }
   | { type: "remote_session"; session: Json }

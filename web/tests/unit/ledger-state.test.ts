@@ -5,7 +5,7 @@ import { findEvents } from "../../src/ledger/search";
 import { spansOf } from "../../src/ledger/spans";
 import { stateOf } from "../../src/ledger/state";
 
-type Said = Exclude<Body, { type: "turn_decision" }> & { turn?: string };
+type Said = Exclude<Body, { type: "turn_decision" | "turn_ended" }> & { turn?: string };
 
 const ledger = (...bodies: Said[]): LedgerEvent[] =>
   bodies.map(({ turn, ...body }, index) => ({

@@ -40,6 +40,7 @@ const INSIDE: &[&str] = &[
     "state_change",
     "state_conflict",
     "error",
+    "turn_ended",
     "turn_decision",
     "user_simulation",
     "remote_session",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rehearsal_core::{StepStatus, Verdict};
 use rehearsal_sim::Cancel;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::{Play, play, problems};
 
@@ -54,6 +54,21 @@ run:
   - {lang: sh, code: cat order.json, evaluations: [{type: string_contains, value: '{\"id\":7}'}]}
 ";
     play(text).await.passed();
+}
+
+#[tokio::test]
+async fn a_turn_has_its_files() {
+    let text = "agent: {instructions: Help., tools: [{name: save, command: 'cat > \"$REHEARSAL_FOLDER/order.json\"'}]}
+models: {agent: {script: [{call: save, args: {id: 7}}, saved, {call: save, args: {id: 8}}, saved]}}
+setup: {passthrough: [save]}
+run:
+  - {conversation: {max_turns: 2, user: {script: [go, again]}}, evaluations: [{type: file_contains, path: order.json, value: '8'}]}
+";
+    let played = play(text).await;
+    played.passed();
+    let turns = played.conversation(1).turns.iter();
+    let files: Vec<Value> = turns.map(|turn| json!(turn.execution_result.files)).collect();
+    assert_eq!(files, [json!({"order.json": "{\"id\":7}"}), json!({"order.json": "{\"id\":8}"})]);
 }
 
 #[tokio::test]

@@ -82,8 +82,8 @@ struct BodyForm {
     /// `session_started`, `agent_started`, `agent_ended`, `user_message`, `model_request`, `model_response`,
     /// `output_rejected`, `tool_call`, `tool_result`, `yield`, `state_change`, `state_conflict`, `final_response`,
     /// `error` or `session_ended`; beside the conversation `step_started`, `step_ended`, `step_commands`, `time_limit`,
-    /// `folder_kept`, `turn_decision`, `user_simulation`, `remote_session`, `agent_log`, `run_failed`, `cue_dismissed`,
-    /// `late_result`, `repeated_result`, `tool_exception`, `agent_chosen`, `cancel_reason`, `artifact_saved`; or, of
+    /// `folder_kept`, `turn_ended`, `turn_decision`, `user_simulation`, `remote_session`, `agent_log`, `run_failed`,
+    /// `cue_dismissed`, `late_result`, `repeated_result`, `tool_exception`, `agent_chosen`, `cancel_reason`, `artifact_saved`; or, of
     /// another program, `note`.
     r#type: String,
 }
