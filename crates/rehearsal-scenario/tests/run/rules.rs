@@ -1,7 +1,6 @@
 //! Rules that are looked at while a scenario runs, and end it at the first breach.
 
 use rehearsal_core::{EndReason, Verdict};
-use rehearsal_metrics::Metric as _;
 use rehearsal_scenario::StepStatus;
 use rehearsal_sim::Judges;
 use serde_json::json;
