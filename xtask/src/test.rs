@@ -2,7 +2,7 @@
 
 mod api;
 mod counts;
-mod lanes;
+mod parallel;
 mod python;
 mod stage;
 mod summary;

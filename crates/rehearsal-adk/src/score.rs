@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rehearsal_core::{Ledger, MetricResult};
+use rehearsal_core::{Ledger, MetricResult, shorten};
 use rehearsal_metrics::{
     AdkArgs, AdkCall, AdkMatch, Assessment, Metric, MetricRef, StateMetric, adk_text, adk_trajectory_score,
     rouge1, score,
@@ -14,6 +14,9 @@ use crate::criteria::{Criteria, Criterion};
 use crate::eval_set::{EvalCase, Invocation, ToolUse};
 use crate::state::scope_and_key;
 use crate::trace::invocations;
+
+/// How much of a text evidence shows.
+const SHOWN: usize = 300;
 
 /// The name of the metric that compares the state at the end with `final_session_state`.
 pub const FINAL_STATE: &str = "final_session_state";
@@ -105,7 +108,10 @@ impl GoldenMetric {
                 let (expected, actual) =
                     (text(expected).unwrap_or_default(), text(actual).unwrap_or_default());
                 let score = rouge1(&actual, &expected).f1;
-                (score, format!("expected {:?}, got {:?}", short(&expected), short(&actual)))
+                (
+                    score,
+                    format!("expected {:?}, got {:?}", shorten(&expected, SHOWN), shorten(&actual, SHOWN)),
+                )
             }
         }
     }
@@ -125,7 +131,10 @@ fn compare_calls(expected: &Invocation, actual: &Invocation, kind: AdkMatch, arg
         if calls.is_empty() { "no calls".to_owned() } else { calls.join(", ") }
     };
     let score = adk_trajectory_score(&expected, &actual, kind, args);
-    (score, format!("expected {}, got {}", short(&listed(&expected)), short(&listed(&actual))))
+    (
+        score,
+        format!("expected {}, got {}", shorten(&listed(&expected), SHOWN), shorten(&listed(&actual), SHOWN)),
+    )
 }
 
 fn calls(invocation: &Invocation) -> Vec<AdkCall<'_>> {
@@ -174,14 +183,5 @@ fn expect_value(ledger: &Ledger, flat: &str, expected: &Value) -> MetricResult {
     match metric.evaluate(ledger) {
         Assessment::Done(result) => result,
         Assessment::Ask(_) => MetricResult::error("a value of the state needs no judge"),
-    }
-}
-
-/// The beginning of a text, for evidence.
-fn short(text: &str) -> String {
-    const LENGTH: usize = 300;
-    match text.char_indices().nth(LENGTH) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
     }
 }

@@ -7,11 +7,11 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::error::CommandError;
 
 mod checkout;
+mod client;
 mod commands;
 mod complete;
 mod error;
 mod exit;
-mod far;
 mod files;
 mod filter;
 mod load;

@@ -1,4 +1,4 @@
-//! Where things are kept.
+//! The `--store` option: where things are kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Finding what is kept.
+//! Look-up by id: finding what is kept by the beginning of its id.
 
 use rehearsal_core::SessionId;
 use rehearsal_store::{RunQuery, RunRecord, SessionQuery, SessionRecord, Store};

@@ -24,13 +24,13 @@ use serde_json::{Map, Value, json};
 use crate::judge::record::Record;
 use crate::view::{Scope, View};
 use crate::watch::{ScopedWatcher, first_breach};
-use crate::{Assessment, Metric, Prices, Watcher};
+use crate::{Assessment, InvalidAnswer, Metric, Prices, Watcher};
 
 pub use calls::CallStatus;
-pub use final_answer::AnswerPath;
+pub use final_answer::{AnswerPath, InvalidPath};
 pub use page::evaluators_page;
 pub use pattern::{ArgumentPattern, ValueQuery};
-pub use place::{LooksAt, Place};
+pub use place::{LooksAt, Misplaced, Place};
 
 /// What every evaluator is.
 pub trait Evaluator: Sized {
@@ -69,9 +69,9 @@ pub trait Evaluator: Sized {
     ///
     /// # Errors
     /// They do not have the form that was asked for.
-    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {
+    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, InvalidAnswer> {
         let _ = (view, answers);
-        Err(format!("`{}` was given a judge's answers but asked nothing", Self::TYPE))
+        Err(InvalidAnswer::NotAsked { evaluator: Self::TYPE })
     }
 
     /// Whether a judge has to be asked.
@@ -148,7 +148,7 @@ macro_rules! evaluators {
             ///
             /// # Errors
             /// They do not have the form that was asked for.
-            pub fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {
+            pub fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, InvalidAnswer> {
                 match self { $(Self::$kind(evaluator) => evaluator.conclude(view, answers)),* }
             }
 
@@ -271,6 +271,14 @@ fn extend(schema: &mut Value, more: Value, wanted: impl Fn(&str) -> bool) {
     }
 }
 
+/// An evaluation that cannot be asked as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", problems.join("; "))]
+pub struct InvalidCheck {
+    /// All that is wrong with it; at least one.
+    pub problems: Vec<String>,
+}
+
 impl Check {
     /// Reads an evaluation from JSON: an object with its `type` and its parameters.
     ///
@@ -285,17 +293,19 @@ impl Check {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn from_json(value: Value) -> Result<Self, Vec<String>> {
+    pub fn from_json(value: Value) -> Result<Self, InvalidCheck> {
         let Value::Object(mut fields) = value else {
-            return Err(vec!["an evaluation is an object".to_owned()]);
+            return Err(InvalidCheck { problems: vec!["an evaluation is an object".to_owned()] });
         };
         let name = fields.shift_remove("type");
         let kind = name.as_ref().and_then(Value::as_str).and_then(Kind::named);
         let Some(kind) = kind else {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-            return Err(vec![format!("`type` must be one of: {}", names.join(", "))]);
+            let problem = format!("`type` must be one of: {}", names.join(", "));
+            return Err(InvalidCheck { problems: vec![problem] });
         };
         JsonSource::read(kind.keys, fields, |given| kind.read(given))
+            .map_err(|problems| InvalidCheck { problems })
     }
 
     /// What is asked, in a few words.
@@ -356,8 +366,9 @@ impl ScopedCheck {
         if let Some(result) = crate::metric::nothing_to_read(ledger) {
             return Err(result);
         }
-        let view = View::find(ledger, self.scope).map_err(MetricResult::unscored)?;
-        self.check.allowed_in(Place::of(&view)).map_err(MetricResult::unscored)?;
+        let view = View::find(ledger, self.scope).map_err(|why| MetricResult::unscored(why.to_string()))?;
+        let allowed = self.check.allowed_in(Place::of(&view));
+        allowed.map_err(|why| MetricResult::unscored(why.to_string()))?;
         Ok(view.with_prices(&self.prices))
     }
 }
@@ -389,7 +400,10 @@ impl Metric for ScopedCheck {
             return MetricResult::error(why);
         }
         match self.view(ledger) {
-            Ok(view) => self.check.conclude(&view, answers).unwrap_or_else(MetricResult::error),
+            Ok(view) => {
+                let concluded = self.check.conclude(&view, answers);
+                concluded.unwrap_or_else(|why| MetricResult::error(why.to_string()))
+            }
             Err(result) => result,
         }
     }

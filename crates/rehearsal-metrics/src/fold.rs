@@ -2,6 +2,15 @@
 
 use unicode_normalization::UnicodeNormalization;
 
+/// A text in which upper and lower case are one, however its letters are composed.
+///
+/// ```
+/// assert_eq!(rehearsal_metrics::folded("De\u{301}ÇU"), rehearsal_metrics::folded("déçu"));
+/// ```
+pub fn folded(text: &str) -> String {
+    Case::Ignored.fold(text)
+}
+
 /// Whether upper and lower case differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {

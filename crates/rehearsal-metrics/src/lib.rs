@@ -72,7 +72,9 @@ pub use custom::Custom;
 pub use equality::is_same;
 pub use event_count::EventCountMetric;
 pub use final_response::{FinalResponse, InvalidPattern, final_response};
+pub use fold::folded;
 pub use judge::LlmJudge;
+pub use judge::answer::InvalidAnswer;
 pub use metric::{Assessment, Metric, MetricRef, Question, Request};
 pub use prices::{Price, Prices};
 pub use rouge::{Rouge, adk_text, porter_stem, rouge_tokens, rouge1};
@@ -82,5 +84,5 @@ pub use statistics::{Z_95, pass_at_k, pass_hat_k, repeat_statistics, wilson};
 pub use trajectory::{
     AdkArgs, AdkCall, AdkMatch, ExpectedCall, MatchKind, TrajectoryMetric, adk_trajectory_score,
 };
-pub use view::{Scope, StepView, TurnView, View};
+pub use view::{NotInView, Scope, StepView, TurnView, View, last_said};
 pub use watch::{Breach, Watcher};

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::equality::is_same;
 use crate::excerpt::{EVIDENCE, excerpt};
 use crate::metric::nothing_to_read;
-use crate::query_evidence::unmet;
+use crate::query_evidence::mismatch;
 use crate::{Assessment, Metric};
 
 /// Asserts something about a value in the final state.
@@ -170,7 +170,7 @@ impl Assertion {
             Self::Equals(expected) if value.is_some_and(|value| is_same(value, expected)) => None,
             Self::Equals(expected) => Some(format!("expected {}", excerpt(&text(expected), EVIDENCE))),
             Self::Matches(query) => match value {
-                Some(value) if value.is_object() => unmet(query, value),
+                Some(value) if value.is_object() => mismatch(query, value),
                 _ => Some(format!(
                     "expected an object that matches {}",
                     excerpt(&text(query.source()), EVIDENCE)
@@ -186,7 +186,7 @@ impl Assertion {
             }
             Self::Satisfies(query) => {
                 let fields = value.map(|value| (VALUE.to_owned(), value.clone()));
-                unmet(query, &Value::Object(Map::from_iter(fields)))
+                mismatch(query, &Value::Object(Map::from_iter(fields)))
             }
             Self::Custom(assertion) if assertion(value) => None,
             Self::Custom(_) => Some("expected a value for which the assertion holds".to_owned()),

@@ -45,6 +45,45 @@ impl From<EvaluationScope> for Scope {
     }
 }
 
+/// Why there is nothing to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotInView {
+    /// A step that was never begun.
+    #[error("step {step} is not on the ledger")]
+    NoStep {
+        /// The step.
+        step: usize,
+    },
+    /// A step that has not ended.
+    #[error("step {step} did not come to its end")]
+    StepUnended {
+        /// The step.
+        step: usize,
+    },
+    /// A turn that was never begun.
+    #[error("step {step} has no turn {turn}; it has {turns}")]
+    NoTurn {
+        /// The step.
+        step: usize,
+        /// The turn.
+        turn: usize,
+        /// How many turns there are.
+        turns: usize,
+    },
+    /// A turn that has not ended.
+    #[error("turn {turn} of step {step} did not come to its end")]
+    TurnUnended {
+        /// The step.
+        step: usize,
+        /// The turn.
+        turn: usize,
+    },
+    /// What only steps have, asked of a session.
+    #[error("a session has no files and commands of its own; its steps do")]
+    OfSteps,
+}
+
 /// A session, a step or a turn that came to its end, as judgments look at it.
 #[derive(Debug)]
 pub struct View<'a> {
@@ -68,25 +107,23 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// It is not on the ledger, or did not come to its end.
-    pub fn find(ledger: &'a Ledger, scope: Scope) -> Result<Self, String> {
-        let (number, turn) = match scope {
+    pub fn find(ledger: &'a Ledger, scope: Scope) -> Result<Self, NotInView> {
+        let (step, turn) = match scope {
             Scope::Session => return Ok(Self::session(ledger)),
             Scope::Step(step) => (step, None),
             Scope::Turn { step, turn } => (step, Some(turn)),
         };
-        let step =
-            StepView::nth(ledger, number).ok_or_else(|| format!("step {number} is not on the ledger"))?;
-        let turns = step.turns();
-        let has_ended = step.ended.is_some();
-        let view = Self { ledger, step: Some(step), turns, turn: None, prices: Cow::default() };
+        let found = StepView::nth(ledger, step).ok_or(NotInView::NoStep { step })?;
+        let (all, has_ended) = (found.turns(), found.ended.is_some());
+        let view = Self { ledger, step: Some(found), turns: all, turn: None, prices: Cow::default() };
         let Some(turn) = turn else {
-            return if has_ended { Ok(view) } else { Err(format!("step {number} did not come to its end")) };
+            return if has_ended { Ok(view) } else { Err(NotInView::StepUnended { step }) };
         };
+        let turns = view.turns.len();
         let at = view.turns.iter().position(|view| view.number == turn);
-        let at =
-            at.ok_or_else(|| format!("step {number} has no turn {turn}; it has {}", view.turns.len()))?;
-        if at + 1 == view.turns.len() && !has_ended && !came_to_its_end(view.turns[at].events) {
-            return Err(format!("turn {turn} of step {number} did not come to its end"));
+        let at = at.ok_or(NotInView::NoTurn { step, turn, turns })?;
+        if at + 1 == turns && !has_ended && !came_to_its_end(view.turns[at].events) {
+            return Err(NotInView::TurnUnended { step, turn });
         }
         Ok(Self { turn: Some(at), ..view })
     }
@@ -144,11 +181,9 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// It did not come to its end, or no step is looked at.
-    pub fn ended(&self) -> Result<&StepEnded, String> {
-        let step =
-            self.step.as_ref().ok_or("a session has no files and commands of its own; its steps do")?;
-        let unended = || format!("step {} did not come to its end", step.started.step);
-        step.ended.as_deref().ok_or_else(unended)
+    pub fn ended(&self) -> Result<&StepEnded, NotInView> {
+        let step = self.step.as_ref().ok_or(NotInView::OfSteps)?;
+        step.ended.as_deref().ok_or(NotInView::StepUnended { step: step.started.step })
     }
 
     /// The number of the event that says how the step, or the session, ended.
@@ -246,7 +281,7 @@ fn output_in(events: &[Arc<Event>]) -> Option<(u64, &Value)> {
 
 fn reply_in(events: &[Arc<Event>]) -> Option<(u64, String)> {
     let answer = output_in(events).filter(|(_, output)| !output.is_null());
-    let said = spoken(events);
+    let said = last_said(events);
     let Some((seq, output)) = answer else { return said };
     match (rehearsal_core::json::as_text(output), said) {
         // Where the agent also said it, people find it in the transcript.
@@ -257,8 +292,8 @@ fn reply_in(events: &[Arc<Event>]) -> Option<(u64, String)> {
     }
 }
 
-/// The last thing the agent said outside of agents used as tools.
-fn spoken(events: &[Arc<Event>]) -> Option<(u64, String)> {
+/// The last thing the agent said among these events, agents used as tools left out, with the number of its event.
+pub fn last_said(events: &[Arc<Event>]) -> Option<(u64, String)> {
     events.iter().rev().find_map(|event| match Line::of(event)? {
         Line { kind: LineKind::Agent(text), nested: false, seq, .. } if !text.trim().is_empty() => {
             Some((seq, text))

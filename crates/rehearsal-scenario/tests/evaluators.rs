@@ -1826,7 +1826,10 @@ fn evaluations_can_be_asked_where_there_is_something_to_look_at() {
         assert_eq!(allowed, expected, "{yaml}");
     }
     let why = evaluation("type: file_exists, path: a").allowed_in(Place::Turn).unwrap_err();
-    assert_eq!(why, "`file_exists` cannot be asked of a turn: a turn has no files; ask in `evaluations`");
+    assert_eq!(
+        why.to_string(),
+        "`file_exists` cannot be asked of a turn: a turn has no files; ask in `evaluations`"
+    );
     results(
         &of_turn("type: file_exists, path: a", 1),
         &[talk(TALK)],

@@ -13,8 +13,8 @@ use crate::desk::Desk;
 use crate::metrics::Metrics;
 
 mod agents;
+mod auth;
 mod cues;
-mod door;
 mod events;
 mod extract;
 mod locked;
@@ -28,7 +28,7 @@ mod turns;
 mod uploads;
 mod visit;
 
-pub(crate) use door::{Door, pass};
+pub(crate) use auth::{Door, pass};
 pub(crate) use pace::Paced;
 pub(crate) use runs::RunView;
 pub(crate) use visit::Visits;

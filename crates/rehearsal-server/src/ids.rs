@@ -50,9 +50,5 @@ pub(crate) fn agent(name: &str) -> Result<&str, Problem> {
 
 /// The beginning of a text that may be long.
 pub(crate) fn clip(text: &str) -> String {
-    const SHOWN: usize = 60;
-    if text.chars().count() <= SHOWN {
-        return text.to_owned();
-    }
-    text.chars().take(SHOWN).chain(['…']).collect()
+    rehearsal_core::shorten(text, 60)
 }

@@ -6,6 +6,7 @@
 
 pub mod adksim;
 pub mod desk;
+mod first_byte_timeout;
 mod history;
 mod http;
 mod ids;
@@ -13,7 +14,6 @@ mod lobby;
 mod metrics;
 mod presence;
 mod problem;
-mod punctual;
 mod report;
 mod serve;
 mod stream;

@@ -22,10 +22,10 @@ use tower::ServiceExt as _;
 use crate::adksim::Adksim;
 use crate::adksim::service::SimulatorGrpc;
 use crate::desk::Desk;
+use crate::first_byte_timeout::Punctual;
 use crate::http::{self, App, Door, Paced, Visits};
 use crate::lobby::{Guest, Lobby};
 use crate::metrics::Metrics;
-use crate::punctual::Punctual;
 
 /// How many connections are held at once. More wait to be accepted.
 const MOST_CONNECTIONS: usize = 16_384;

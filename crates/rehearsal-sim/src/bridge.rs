@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rehearsal_core::{CallId, EventBody, InvocationId, Ledger, Line, LineKind, PendingCall};
+use rehearsal_core::{CallId, EventBody, InvocationId, Ledger, PendingCall};
+use rehearsal_metrics::last_said;
 use serde_json::{Map, Value};
 
 /// What the main agent waits for.
@@ -90,10 +91,7 @@ pub fn default_prompt(main: &Ledger, waiting: &YieldInfo) -> String {
 
 /// The last thing an agent said outside of agents used as tools.
 pub fn last_agent_text(ledger: &Ledger) -> Option<String> {
-    ledger.events().iter().rev().find_map(|event| match Line::of(event)? {
-        Line { kind: LineKind::Agent(text), nested: false, .. } => Some(text),
-        _ => None,
-    })
+    last_said(ledger.events()).map(|(_, text)| text)
 }
 
 /// A bridge made of functions.

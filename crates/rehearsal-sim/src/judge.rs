@@ -232,10 +232,7 @@ fn answered(ledger: &Ledger, path: &InvocationId) -> String {
         })
         .collect();
     let Some(last) = answers.last() else { return String::new() };
-    let mut shown: String = last.chars().take(SHOWN).collect();
-    if shown.len() < last.len() {
-        shown.push('…');
-    }
+    let shown = rehearsal_core::shorten(last, SHOWN);
     let times = if answers.len() == 1 { "once".to_owned() } else { format!("{} times", answers.len()) };
     format!("; it was asked {times} and last answered {shown:?}")
 }

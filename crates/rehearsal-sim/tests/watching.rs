@@ -41,8 +41,9 @@ fn desk(replies: impl IntoIterator<Item = Reply>, lines: &'static [&'static str]
     let tools = ["verify", "refund", "confirm", "book", "write"].map(|name| counted(name, &runs));
     let agent =
         tools.iter().fold(LlmAgent::new("clerk", script(replies)), |agent, tool| agent.tool(tool.clone()));
-    let user =
-        Step::new("user", |cx| Ok(cx.respond(lines.get(cx.index as usize + 1).copied().unwrap_or("bye"))));
+    let user = Step::new("user", |cx| {
+        Ok(cx.respond(lines.get(usize::try_from(cx.index).unwrap_or_default() + 1).copied().unwrap_or("bye")))
+    });
     let case = Case::new("desk", Loop::new("talk", agent).max_rounds(lines.len() as u64))
         .first_message(lines[0])
         .loop_user(user);

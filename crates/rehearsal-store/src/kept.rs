@@ -1,4 +1,4 @@
-//! The store, written once on whatever runs its operations.
+//! The implementation of [`Store`](crate::Store), written once for every database engine.
 
 use async_trait::async_trait;
 use bytes::Bytes;

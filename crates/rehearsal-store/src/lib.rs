@@ -10,7 +10,6 @@
 mod db;
 mod error;
 mod gc;
-mod glance;
 mod kept;
 mod lease;
 mod ledger;
@@ -21,11 +20,11 @@ mod record;
 mod rules;
 mod sqlite;
 mod store;
+mod truncate;
 mod word;
 
 pub use error::StoreError;
 pub use gc::{GcPolicy, give_back};
-pub use glance::{LONG, beginning};
 pub use lease::{CUE_GRACE, RUN_GONE_AFTER};
 pub use ledger::{import_ledger, new_id, read_ledger};
 pub use record::{
@@ -34,3 +33,4 @@ pub use record::{
     SessionSource, SessionStatus, StoredEvent, Work, WorkOutcome, Write,
 };
 pub use store::{Store, StoreRef, file_of, open};
+pub use truncate::{LONG, beginning};

@@ -1,4 +1,4 @@
-//! The words that stand for enums in the database.
+//! Enums as text: the words that stand for them in the database.
 
 use rehearsal_core::SessionPart;
 

@@ -115,9 +115,5 @@ fn decision(agent: &Arc<str>, clock: &dyn Clock, began: Timestamp) -> Decision {
 
 /// The beginning of a text.
 fn shortened(text: &str, most: usize) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", &text[..at]),
-    }
+    rehearsal_core::shorten(text.trim(), most)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::counts::Counts;
-use super::lanes::{self, Job};
+use super::parallel::{self, Job};
 use super::stage::Stage;
 use crate::failure::Failure;
 use crate::setup::{ADK, ADK_OLDEST, Environment, PUBLISHED};
@@ -34,7 +34,7 @@ pub(super) fn package(stage: &Stage<'_>) -> Result<Counts, Failure> {
     let mut pyright = stage.program(&ADK, "pyright");
     pyright.current_dir(&folder).arg("--pythonpath").arg(ADK.program(stage.workspace, "python"));
 
-    let mut counts = lanes::run(vec![
+    let mut counts = parallel::run(vec![
         vec![
             Job::check("ruff format", ruff(&["format", "--check"])),
             Job::check("ruff check", ruff(&["check"])),
@@ -46,7 +46,7 @@ pub(super) fn package(stage: &Stage<'_>) -> Result<Counts, Failure> {
     ])?;
     // Its tests of faults keep many processes busy, and wait for each of them only so long.
     let newest = Job::pytest("pytest, google-adk 2", pytest(stage, &ADK, &folder));
-    counts.add(lanes::run(vec![vec![newest]])?);
+    counts.add(parallel::run(vec![vec![newest]])?);
     Ok(counts)
 }
 
@@ -54,7 +54,10 @@ pub(super) fn package(stage: &Stage<'_>) -> Result<Counts, Failure> {
 pub(super) fn published(stage: &Stage<'_>) -> Result<Counts, Failure> {
     let folder = stage.folder("tests/published", "test_published_plugin.py")?;
     stage.binary()?;
-    lanes::run(vec![vec![Job::pytest("pytest, published plugin 0.1.22", pytest(stage, &PUBLISHED, &folder))]])
+    parallel::run(vec![vec![Job::pytest(
+        "pytest, published plugin 0.1.22",
+        pytest(stage, &PUBLISHED, &folder),
+    )]])
 }
 
 fn pytest(stage: &Stage<'_>, environment: &Environment, folder: &Path) -> Command {

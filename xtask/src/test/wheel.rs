@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::counts::Counts;
-use super::lanes::{self, Job};
+use super::parallel::{self, Job};
 use super::stage::Stage;
 use crate::child;
 use crate::failure::Failure;
@@ -50,7 +50,7 @@ pub(super) fn check(stage: &Stage<'_>) -> Result<Counts, Failure> {
         command
     };
     let mut counts = Counts::of_check(built);
-    counts.add(lanes::run(vec![vec![
+    counts.add(parallel::run(vec![vec![
         Job::check("rehearse --version", fresh_program("rehearse", &["--version"])),
         Job::check("import rehearsal", fresh_program("python", &["-c", "import rehearsal"])),
     ]])?);

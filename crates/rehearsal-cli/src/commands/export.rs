@@ -14,8 +14,8 @@ use rehearsal_server::adksim::Adksim;
 use rehearsal_store::read_ledger;
 use serde_json::json;
 
+use crate::client::Far;
 use crate::error::{CommandError, with_causes};
-use crate::far::Far;
 use crate::place::Place;
 use crate::{output, shelf};
 

@@ -55,7 +55,7 @@ Cannot be decided when the command could not be run, took too long or was ended 
         let (command, expected) = (&self.command, self.expected_code);
         let ended = match view.ended() {
             Ok(ended) => ended,
-            Err(why) => return MetricResult::unscored(why).into(),
+            Err(why) => return MetricResult::unscored(why.to_string()).into(),
         };
         let Some(run) = ended.commands.iter().find(|run| run.command == *command) else {
             return MetricResult::unscored(format!("`{command}` was not run when the step ended")).into();

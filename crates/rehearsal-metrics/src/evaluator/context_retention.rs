@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::shown::{share_of, short};
 use super::{Evaluator, LooksAt};
 use crate::fold::Case;
-use crate::judge::answer::{all, cited, object, read, reasoning, unusable};
+use crate::judge::answer::{InvalidAnswer, all, cited, object, read, reasoning, unusable};
 use crate::judge::record::{INSTRUCTIONS, Record};
 use crate::view::View;
 use crate::{Assessment, Question};
@@ -80,7 +80,7 @@ Cannot be decided when the user never says an item, or says it only in the last 
         }
     }
 
-    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {
+    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, InvalidAnswer> {
         let threshold = self.memory_accuracy_threshold;
         let memories = match self.memories(view) {
             Ok(memories) => memories,
@@ -109,12 +109,12 @@ Cannot be decided when the user never says an item, or says it only in the last 
             let of = |number: &usize| given.turns.iter().find(|turn| turn.turn == *number);
             let missing = numbers.iter().find(|number| of(number).is_none());
             if let Some(number) = missing {
-                return Err(unusable(&format!("it says nothing of turn {number}"), answer));
+                return Err(unusable(format!("it says nothing of turn {number}"), answer));
             }
             if let Some(number) =
                 numbers.iter().find(|number| given.turns.iter().filter(|turn| turn.turn == **number).count() > 1)
             {
-                return Err(unusable(&format!("it says two things of turn {number}"), answer));
+                return Err(unusable(format!("it says two things of turn {number}"), answer));
             }
             let turns: Vec<&Opinion> = numbers.iter().filter_map(of).collect();
             let kept = turns.iter().filter(|turn| turn.remembered).count();

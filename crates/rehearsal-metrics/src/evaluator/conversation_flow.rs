@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::shown::share_of;
 use super::{Evaluator, LooksAt};
-use crate::judge::answer::{all, cited, object, read, reasoning};
+use crate::judge::answer::{InvalidAnswer, all, cited, object, read, reasoning};
 use crate::judge::record::{INSTRUCTIONS, Record};
 use crate::view::View;
 use crate::{Assessment, Question};
@@ -156,7 +156,7 @@ The judge is asked for each by itself; the score is the share that it found.
         Assessment::ask(self.required_patterns.iter().map(question))
     }
 
-    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {
+    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, InvalidAnswer> {
         let (patterns, threshold) = (&self.required_patterns, self.flow_quality_threshold);
         let answers = all(answers, patterns.len())?;
         let opinions: Vec<Opinion> = answers.iter().map(read).collect::<Result<_, _>>()?;

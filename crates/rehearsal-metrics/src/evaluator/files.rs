@@ -10,7 +10,7 @@ const NAMED: usize = 10;
 
 /// The content of a file, or the result where it is not there.
 pub(super) fn find_file<'s>(view: &'s View<'_>, path: &str) -> Result<&'s Value, MetricResult> {
-    let ended = view.ended().map_err(MetricResult::unscored)?;
+    let ended = view.ended().map_err(|why| MetricResult::unscored(why.to_string()))?;
     let wanted = plain(path);
     let found = ended.files.iter().find(|(path, _)| plain(path) == wanted);
     if let Some((_, content)) = found {

@@ -15,16 +15,31 @@ pub struct AnswerPath {
     steps: Vec<String>,
 }
 
+/// A text that is not the path of one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidPath {
+    /// There is nothing.
+    #[error("it is empty; `$` is the whole answer")]
+    Empty,
+    /// Something stands where it cannot.
+    #[error("{why} at character {at}")]
+    Unexpected {
+        /// What is wrong.
+        why: &'static str,
+        /// Where, in characters from 1.
+        at: usize,
+    },
+}
+
 impl AnswerPath {
     /// Reads a path.
     ///
     /// # Errors
-    /// It is not the path of one value; the text says where and why.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// It is not the path of one value.
+    pub fn parse(text: &str) -> Result<Self, InvalidPath> {
         let text = text.trim();
-        let Some(whole) = text.chars().next() else {
-            return Err("it is empty; `$` is the whole answer".to_owned());
-        };
+        let whole = text.chars().next().ok_or(InvalidPath::Empty)?;
         let mut steps = Vec::new();
         let mut rest = if whole == '$' { &text[1..] } else { text };
         while !rest.is_empty() {
@@ -34,7 +49,7 @@ impl AnswerPath {
                 None => name(rest, is_first),
             };
             let at = text.chars().count() - rest.chars().count() + 1;
-            let (step, after) = read.map_err(|why| format!("{why} at character {at}"))?;
+            let (step, after) = read.map_err(|why| InvalidPath::Unexpected { why, at })?;
             steps.push(step.to_owned());
             rest = after;
         }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::shown::{share_of, short, shown};
 use super::{Evaluator, LooksAt};
-use crate::judge::answer::{all, cited, object, read, reasoning, share, unusable};
+use crate::judge::answer::{InvalidAnswer, all, cited, object, read, reasoning, share, unusable};
 use crate::judge::record::{INSTRUCTIONS, Record};
 use crate::view::View;
 use crate::{Assessment, Question};
@@ -166,7 +166,7 @@ nothing happened.
         Assessment::ask([self.question(view)])
     }
 
-    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {
+    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, InvalidAnswer> {
         let answer = &all(answers, 1)?[0];
         let capabilities = self.read_capabilities(answer)?;
         let (agrees, score) = self.compare(answer)?;
@@ -269,7 +269,7 @@ impl LlmJudge {
     }
 
     /// Whether the answer is the expected one, and its number where that is a score.
-    fn compare(&self, answer: &Value) -> Result<(bool, Option<f64>), String> {
+    fn compare(&self, answer: &Value) -> Result<(bool, Option<f64>), InvalidAnswer> {
         let judgment = &answer["judgment"];
         let expects_yes = self.expected != Expectation::No;
         match (self.asks_for_number(), self.json_schema.is_some()) {
@@ -306,14 +306,14 @@ impl LlmJudge {
     }
 
     /// What the judge says of each capability.
-    fn read_capabilities(&self, answer: &Value) -> Result<Vec<Opinion>, String> {
+    fn read_capabilities(&self, answer: &Value) -> Result<Vec<Opinion>, InvalidAnswer> {
         if self.capabilities.is_empty() {
             return Ok(Vec::new());
         }
         let given: Vec<Opinion> = read(&answer["capabilities"])?;
         let of = |name: &String| {
             let mut given = given.iter().filter(|given| given.capability == *name).peekable();
-            let first = given.peek().ok_or_else(|| unusable(&format!("it says nothing of {name:?}"), answer))?;
+            let first = given.peek().ok_or_else(|| unusable(format!("it says nothing of {name:?}"), answer))?;
             let reasoning = first.reasoning.clone();
             Ok(Opinion { capability: name.clone(), reasoning, achieved: given.all(|given| given.achieved) })
         };

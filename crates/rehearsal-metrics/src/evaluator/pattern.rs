@@ -6,8 +6,9 @@ use rehearsal_core::keys::{At, Complaint, Given};
 use rehearsal_core::{Query, QueryError, shorten};
 use serde_json::{Map, Value, json};
 
-use super::shown::{shown, unmet};
+use super::shown::shown;
 use crate::equality::is_same;
+use crate::query_evidence::unmet;
 
 /// A query on any value: operators such as `$gte` ask about the value itself, paths about what is in it.
 #[derive(Clone, Debug, PartialEq)]

@@ -41,30 +41,58 @@ impl Place {
     }
 }
 
+/// There is nothing that an evaluator could look at; the text says where to ask instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misplaced {
+    /// Files of a turn.
+    #[error("`{name}` cannot be asked of a turn: a turn has no files; ask in `evaluations`")]
+    FilesOfTurn {
+        /// The `type` of the evaluator.
+        name: &'static str,
+    },
+    /// Files of a session.
+    #[error("`{name}` cannot be asked of a session: only the steps of a scenario have files")]
+    FilesOfSession {
+        /// The `type` of the evaluator.
+        name: &'static str,
+    },
+    /// The turns of a turn.
+    #[error("`{name}` cannot be asked of a turn: it looks at all of them; ask in `final_evaluations`")]
+    TurnsOfTurn {
+        /// The `type` of the evaluator.
+        name: &'static str,
+    },
+    /// The turns of a step without a conversation.
+    #[error("`{name}` cannot be asked of this step: it has no `conversation`")]
+    NoConversation {
+        /// The `type` of the evaluator.
+        name: &'static str,
+    },
+    /// The agent of a code step.
+    #[error("`{name}` cannot be asked of a code step: no agent takes part in it")]
+    NoAgent {
+        /// The `type` of the evaluator.
+        name: &'static str,
+    },
+}
+
 impl Check {
     /// Whether it can be asked there.
     ///
     /// # Errors
-    /// There is nothing there that it could look at; the text says where to ask instead.
-    pub fn allowed_in(&self, place: Place) -> Result<(), String> {
+    /// There is nothing there that it could look at.
+    pub fn allowed_in(&self, place: Place) -> Result<(), Misplaced> {
         let kind = self.kind();
         let name = kind.name;
         match (kind.looks_at, place) {
-            (LooksAt::Environment, Place::Turn) => {
-                Err(format!("`{name}` cannot be asked of a turn: a turn has no files; ask in `evaluations`"))
-            }
-            (LooksAt::Environment, Place::Session) => {
-                Err(format!("`{name}` cannot be asked of a session: only the steps of a scenario have files"))
-            }
-            (LooksAt::Conversation, Place::Turn) => Err(format!(
-                "`{name}` cannot be asked of a turn: it looks at all of them; ask in `final_evaluations`"
-            )),
+            (LooksAt::Environment, Place::Turn) => Err(Misplaced::FilesOfTurn { name }),
+            (LooksAt::Environment, Place::Session) => Err(Misplaced::FilesOfSession { name }),
+            (LooksAt::Conversation, Place::Turn) => Err(Misplaced::TurnsOfTurn { name }),
             (LooksAt::Conversation, Place::Step(StepKind::Input | StepKind::Code)) => {
-                Err(format!("`{name}` cannot be asked of this step: it has no `conversation`"))
+                Err(Misplaced::NoConversation { name })
             }
-            (LooksAt::Agent, Place::Step(StepKind::Code)) => {
-                Err(format!("`{name}` cannot be asked of a code step: no agent takes part in it"))
-            }
+            (LooksAt::Agent, Place::Step(StepKind::Code)) => Err(Misplaced::NoAgent { name }),
             (LooksAt::Reply, _)
             | (LooksAt::Agent, Place::Step(_) | Place::Turn | Place::Final | Place::Session)
             | (LooksAt::Environment, Place::Step(_) | Place::Final)

@@ -1,6 +1,6 @@
 //! What messages and labels show of values.
 
-use rehearsal_core::{MetricResult, Query, shorten};
+use rehearsal_core::{MetricResult, shorten};
 use serde_json::Value;
 
 use crate::view::View;
@@ -42,17 +42,6 @@ pub(super) fn bounds(low: Option<u64>, high: Option<u64>) -> String {
         (None, Some(high)) => format!("≤{high}"),
         (None, None) => String::new(),
     }
-}
-
-/// What a query asks that a document does not keep, each with its place.
-pub(super) fn unmet(query: &Query, document: &Value, place: impl Fn(&str) -> String) -> Vec<String> {
-    let clauses = query.explain(document).into_iter().filter(|clause| !clause.matched);
-    let told = clauses.map(|clause| {
-        let expected = shown(Some(&clause.expected));
-        let actual = shown(clause.actual.as_ref());
-        format!("{} expected {expected}, got {actual}", place(&clause.path))
-    });
-    told.collect()
 }
 
 /// How large a part is of the whole; nothing where there is no whole.

@@ -5,9 +5,10 @@ use rehearsal_core::{MetricResult, Query, SCENARIO};
 use serde_json::{Map, Value, json};
 
 use super::pattern::complain_of;
-use super::shown::{short, shown, unmet};
+use super::shown::{short, shown};
 use super::{Evaluator, LooksAt};
 use crate::Assessment;
+use crate::query_evidence::unmet;
 use crate::view::View;
 
 /// The state satisfies a query.

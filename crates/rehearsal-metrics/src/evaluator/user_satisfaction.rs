@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::shown::share_of;
 use super::{Evaluator, LooksAt};
-use crate::judge::answer::{all, cited, object, read, reasoning, share};
+use crate::fold::folded;
+use crate::judge::answer::{InvalidAnswer, all, cited, object, read, reasoning, share};
 use crate::judge::record::{INSTRUCTIONS, Record};
 use crate::view::View;
 use crate::{Assessment, Question};
@@ -139,7 +140,7 @@ case. Of phrases that begin at the same word the longest counts, so *not helpful
         }
     }
 
-    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, String> {
+    fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, InvalidAnswer> {
         let answer = &all(answers, 1)?[0];
         let Opinion { reasoning, score } = read(answer)?;
         let (score, threshold) = (share(score, answer)?, self.satisfaction_threshold);
@@ -280,7 +281,7 @@ fn find(text: &str, phrases: &[(Mood, Vec<String>)]) -> impl Iterator<Item = (Mo
 
 /// The words of a text, in lower case.
 fn words_of(text: &str) -> Vec<String> {
-    let text = text.to_lowercase().replace('’', "'");
+    let text = folded(text).replace('’', "'");
     let is_part = |character: char| character.is_alphanumeric() || character == '\'';
     let words = text.split(|character| !is_part(character)).map(|word| word.trim_matches('\''));
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()

@@ -4,34 +4,61 @@ use rehearsal_core::{Ledger, shorten};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+/// Why nothing can be concluded from what a judge answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidAnswer {
+    /// Nothing was asked.
+    #[error("`{evaluator}` was given a judge's answers but asked nothing")]
+    NotAsked {
+        /// The `type` of the evaluator.
+        evaluator: &'static str,
+    },
+    /// There are more or fewer answers than questions.
+    #[error("the judge was asked {questions} questions and gave {answers} answers")]
+    Count {
+        /// How many questions there were.
+        questions: usize,
+        /// How many answers.
+        answers: usize,
+    },
+    /// An answer does not have the form that was asked for.
+    #[error("the judge's answer cannot be used: {why}; it answered {answer}")]
+    Unusable {
+        /// What is wrong with it.
+        why: String,
+        /// How it begins.
+        answer: String,
+    },
+}
+
 /// Reads one answer.
 ///
 /// # Errors
 /// It does not have the form that was asked for.
-pub(crate) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, String> {
-    T::deserialize(answer).map_err(|error| unusable(&error.to_string(), answer))
+pub(crate) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, InvalidAnswer> {
+    T::deserialize(answer).map_err(|error| unusable(error.to_string(), answer))
 }
 
-pub(crate) fn unusable(why: &str, answer: &Value) -> String {
-    let answer = rehearsal_core::json::text(answer);
-    format!("the judge's answer cannot be used: {why}; it answered {}", shorten(&answer, 200))
+pub(crate) fn unusable(why: impl Into<String>, answer: &Value) -> InvalidAnswer {
+    InvalidAnswer::Unusable { why: why.into(), answer: shorten(&rehearsal_core::json::text(answer), 200) }
 }
 
 /// As many answers as questions.
-pub(crate) fn all(answers: &[Value], questions: usize) -> Result<&[Value], String> {
+pub(crate) fn all(answers: &[Value], questions: usize) -> Result<&[Value], InvalidAnswer> {
     if answers.len() == questions {
         Ok(answers)
     } else {
-        Err(format!("the judge was asked {questions} questions and gave {} answers", answers.len()))
+        Err(InvalidAnswer::Count { questions, answers: answers.len() })
     }
 }
 
 /// A number from 0 to 1.
-pub(crate) fn share(number: f64, answer: &Value) -> Result<f64, String> {
+pub(crate) fn share(number: f64, answer: &Value) -> Result<f64, InvalidAnswer> {
     if (0.0..=1.0).contains(&number) {
         Ok(number)
     } else {
-        Err(unusable(&format!("{number} is not from 0 to 1"), answer))
+        Err(unusable(format!("{number} is not from 0 to 1"), answer))
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::equality::is_same;
 use crate::evaluator::ArgumentPattern;
 use crate::excerpt::{EVIDENCE, excerpt};
-use crate::query_evidence::unmet;
+use crate::query_evidence::mismatch;
 
 /// A tool call that an agent is expected to make. Any arguments will do unless it says which.
 ///
@@ -111,7 +111,7 @@ impl ExpectedCall {
             ExpectedArgs::Any => {}
             ExpectedArgs::Where { holds, description } => unless(holds(args), description),
             ExpectedArgs::Like(pattern) => found.extend(pattern.differences(args)),
-            ExpectedArgs::Matching(query) => found.extend(unmet(query, &Value::Object(args.clone()))),
+            ExpectedArgs::Matching(query) => found.extend(mismatch(query, &Value::Object(args.clone()))),
             ExpectedArgs::Whole(Value::Object(expected)) => {
                 compare(expected, args, Extra::Reported, "$", &mut found);
             }

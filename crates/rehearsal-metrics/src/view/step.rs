@@ -105,7 +105,7 @@ pub(super) fn turns(all: &[Arc<Event>]) -> Vec<TurnView<'_>> {
     let turn = |(number, range): (usize, Range<usize>)| {
         let events = &all[range];
         let events = &events[..events.iter().position(waits).map_or(events.len(), |at| at + 1)];
-        TurnView { number, user: said_by_user(events), agent: super::spoken(events), events }
+        TurnView { number, user: said_by_user(events), agent: super::last_said(events), events }
     };
     starts
         .iter()

@@ -6,7 +6,7 @@ mod prices;
 mod source;
 
 use rehearsal_core::keys::Given;
-use rehearsal_metrics::evaluator::{Check, KINDS, Kind, Place};
+use rehearsal_metrics::evaluator::{Check, KINDS, Kind, Misplaced, Place};
 
 use self::source::FileSource;
 use crate::Problem;
@@ -56,7 +56,7 @@ impl Evaluation {
     ///
     /// # Errors
     /// There is nothing there that it could look at; the text says where to ask instead.
-    pub fn allowed_in(&self, place: Place) -> Result<(), String> {
+    pub fn allowed_in(&self, place: Place) -> Result<(), Misplaced> {
         self.check.allowed_in(place)
     }
 }
@@ -76,7 +76,7 @@ fn read(reader: &mut Reader<'_>, node: &Node, place: Place) -> Option<Evaluation
     fields.finish(reader);
     let evaluation = Evaluation { line: reader.line(node.span.start), description, check };
     if let Err(why) = evaluation.allowed_in(place) {
-        reader.report_without_effect(Problem::error("not-here", word.span.clone(), why));
+        reader.report_without_effect(Problem::error("not-here", word.span.clone(), why.to_string()));
     }
     Some(evaluation)
 }

@@ -115,7 +115,7 @@ async fn call_http(
     // A server may send back what it was sent.
     let text = masker.mask(&String::from_utf8_lossy(&body)).into_owned();
     if !status.is_success() {
-        let start: String = text.chars().take(500).collect();
+        let start = rehearsal_core::shorten(&text, 500);
         return Err(failed(format!("it answered HTTP {}: {start}", status.as_u16())));
     }
     Ok(ToolOutput::new(reads.value(&text)))

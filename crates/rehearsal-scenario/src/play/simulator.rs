@@ -95,10 +95,7 @@ fn said(message: Option<&(u64, String)>) -> &str {
 
 fn short(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SUMMARY_LENGTH) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
+    rehearsal_core::shorten(&line, SUMMARY_LENGTH)
 }
 
 fn plural(count: u64) -> &'static str {

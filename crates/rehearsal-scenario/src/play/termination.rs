@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rehearsal_core::{Failure, InvocationId};
-use rehearsal_metrics::Question;
+use rehearsal_metrics::{Question, folded};
 use rehearsal_sim::Scene;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ fn stuck(turns: &[TurnView<'_>]) -> Finding {
         return Finding::new(false, "fewer than three turns were taken");
     }
     let words = |turn: &TurnView<'_>| -> BTreeSet<String> {
-        let text = turn.agent.as_ref().map_or("", |(_, text)| text).to_lowercase();
+        let text = folded(turn.agent.as_ref().map_or("", |(_, text)| text));
         text.split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
             .map(str::to_owned)
@@ -148,7 +148,7 @@ fn by_keywords(condition: &TerminationCondition, turns: &[TurnView<'_>]) -> Find
 
 /// Whether a text contains other text as whole words, in whatever case and with whatever apostrophes.
 pub(crate) fn contains_words(text: &str, words: &str) -> bool {
-    let plain = |text: &str| text.to_lowercase().replace('’', "'");
+    let plain = |text: &str| folded(text).replace('’', "'");
     let (text, words) = (plain(text), plain(words.trim()));
     if words.is_empty() {
         return false;
@@ -240,5 +240,6 @@ mod tests {
         assert!(!contains_words("anything", ""));
         assert!(contains_words("c++ it is", "c++"));
         assert!(contains_words("fertig: erledigt.", "erledigt"));
+        assert!(contains_words("C'est re\u{301}gle\u{301}.", "réglé"), "however letters are composed");
     }
 }

@@ -1,4 +1,4 @@
-//! The pen: what a decision writes.
+//! The unit of work: a pen, and what a decision writes with it, all of it at once or nothing.
 
 use std::sync::Arc;
 

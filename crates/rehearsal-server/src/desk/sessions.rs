@@ -476,10 +476,7 @@ fn title(text: &str) -> String {
     const MOST: usize = 100;
     let line = text.split(|c: char| c.is_whitespace() || c.is_control());
     let line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    rehearsal_core::shorten(&line, MOST)
 }
 
 /// Appends a message of the user and the beginning of the run it starts.

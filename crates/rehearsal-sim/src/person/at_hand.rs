@@ -1,4 +1,4 @@
-//! The people of one run, and the time that is theirs.
+//! The port to the people of one run, and a stopwatch for the time that is theirs.
 
 use std::future::Future;
 use std::pin::Pin;

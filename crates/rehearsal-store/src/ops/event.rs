@@ -139,7 +139,7 @@ fn read(mut row: Row) -> Result<StoredEvent, StoreError> {
 
 fn glance(mut row: Row) -> Result<StoredEvent, StoreError> {
     let (event_id, timestamp, payload) = (row.text()?, row.int()?, Payload::read(&row.text()?)?);
-    let (event, is_cut) = crate::glance::event(&row.text()?)
+    let (event, is_cut) = crate::truncate::event(&row.text()?)
         .map_err(|error| odd(format!("an event that cannot be read: {error}")))?;
     Ok(StoredEvent { event_id, timestamp, payload, event: event.into(), is_cut, blob: row.bytes()? })
 }

@@ -1,4 +1,4 @@
-//! Programs that run side by side, each heard whole when it has ended.
+//! Programs that run in parallel, the output of each shown whole when it has ended.
 
 use std::io::{self, Write};
 use std::process::{Command, ExitStatus};

@@ -1,4 +1,4 @@
-//! A connection whose caller must say something in time.
+//! A timeout for first bytes: a connection whose caller must say something in time.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Long events, read in part.
+//! Truncation: long events, read in part.
 //!
 //! A tool may give 256 MiB of JSON. As a tree of values that takes ten to twenty times as much memory, and most who read a
 //! ledger only want to know that the call has ended. So they read a long output's beginning; what is kept is whole.

@@ -1,4 +1,4 @@
-//! Asking a server that runs elsewhere.
+//! The HTTP client: asking a server that runs elsewhere.
 
 use std::time::Duration;
 

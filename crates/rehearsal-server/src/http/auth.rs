@@ -1,4 +1,4 @@
-//! The door: who may call at all.
+//! Authentication, and the checks of host and origin: who may call at all.
 
 use std::net::IpAddr;
 use std::sync::Arc;
