@@ -213,7 +213,10 @@ impl LlmAgent {
                 .output
                 .as_ref()
                 .and_then(|output| Some(output.schema.as_ref()?.source().clone())),
-            settings: self.settings.clone(),
+            settings: Settings {
+                seed: self.settings.seed.or_else(|| self.model.seed()),
+                ..self.settings.clone()
+            },
         }
     }
 

@@ -27,6 +27,11 @@ pub trait Model: Send + Sync + fmt::Debug {
         ""
     }
 
+    /// The seed of its sampling, which goes into requests that have none of their own.
+    fn seed(&self) -> Option<i64> {
+        None
+    }
+
     /// Answers a call.
     async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError>;
 

@@ -103,6 +103,14 @@ const INVERTED: &[Inverted] = &[
         changes: &[("type: tool_not_called, tool: door.open", "type: tool_not_called, tool: guests.find")],
         fails: "2: tool_not_called guests.find",
     },
+    Inverted {
+        example: "18-a-tool-that-asks",
+        changes: &[(
+            "{session.escalation.urgencyLevel: emergency_999}",
+            "{session.escalation.urgencyLevel: gp}",
+        )],
+        fails: r#"1: state {"session.escalation.urgencyLevel":"gp"}"#,
+    },
 ];
 
 /// The mock to remove from each example that has mocks, by its place, and the tool that nobody plays then.
@@ -114,16 +122,18 @@ const WITHOUT_MOCK: &[(&str, usize, &str)] = &[
     ("07-a-flaky-service", 0, "count_plants"),
     ("09-a-real-tool", 0, "publish"),
     ("17-a-command-agent", 2, "door.open"),
+    ("18-a-tool-that-asks", 0, "read"),
 ];
 
 /// What ends conversations.
-const ENDS: [&str; 7] = [
+const ENDS: [&str; 8] = [
     "max_turns_reached",
     "user_expresses_satisfaction",
     "agent_provides_solution",
     "conversation_stuck",
     "escalation_needed",
     "goal_achieved",
+    "state_matches",
     "custom_condition",
 ];
 
@@ -134,7 +144,7 @@ const PARTS: &str = "
     script rules say json call user_contains user_matches tool_result tool_result_contains system_contains
     conversation_contains prices cached
     args input context matcher partialArgs responseFn error code status metadata delay probability
-    virtual_fs seed state variables lang:sh lang:bash lang:python lang:node
+    users stateFn bridge prompt matches virtual_fs seed state variables lang:sh lang:bash lang:python lang:node
     max_turns timeout_per_turn_ms total_timeout_ms user user_simulator persona objective style emotional_state
     knowledge_level constraints termination_conditions keywords llm_judge threshold expression turn_evaluations
     final_evaluations log_user_simulation log_turn_decisions export_full_transcript

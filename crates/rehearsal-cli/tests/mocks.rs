@@ -304,3 +304,53 @@ fn a_condition_that_looks_at_nothing_is_told_before_anything_runs() {
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("it looks at nothing of the conversation"), "{}", outcome.stderr);
 }
+
+/// An agent that asks once, a user with a tool, and a bridge.
+fn asking(bridge: &str, tool: &str) -> String {
+    format!(
+        "name: a
+description: b
+environment: {{type: local}}
+agent: {{instructions: x, tools: [{{name: ask}}]}}
+models:
+  agent: {{script: [{{call: ask, args: {{question: Where?}}}}, Thank you.]}}
+  user:
+    rules:
+      - {{when: {{tool_result: reveal}}, say: In my arm.}}
+      - {{when: {{user_contains: 'They ask Where? in round 1'}}, call: reveal, args: {{what: flu}}}}
+      - {{say: I was told something else.}}
+setup: {{state: {{session: {{round: 1}}}}}}
+users: {{ask: {{instructions: You are ill., tools: [{{name: reveal, {tool}}}]}}}}
+bridge: {bridge}
+run: [{{input: hi, evaluations: [{{type: state, matches: {{patient.told: flu}}}}]}}]
+judgment: {{strategy: all_pass}}
+"
+    )
+}
+
+#[test]
+fn the_bridge_says_what_the_user_is_told_and_what_the_agent_gets() {
+    let prompt = "prompt: 'They ask ${waiting.args.question} in round ${state.session.round}'";
+    let response = "response: '({said: output, by: waiting.tool, waits: waiting.awaiting_input})'";
+    let tool = "responseFn: '({ok: input.what})', stateFn: '({patient: {told: input.what}})'";
+    let outcome = run(&asking(&format!("{{{prompt}, {response}}}"), tool), &[]);
+    assert_eq!(outcome.code, 0, "{:#}\n{}", outcome.scenario, outcome.stderr);
+    let got = json!({"output": {"said": "In my arm.", "by": "ask", "waits": false}});
+    assert_eq!(outcome.outcomes(), [got]);
+}
+
+#[test]
+fn a_bridge_or_a_users_tool_that_fails_ends_the_scenario() {
+    let prompt = "{prompt: 'They ask ${waiting.args.question} in round ${state.session.round}'}";
+    let tool = "responseFn: '({ok: 1})', stateFn: '({patient: missing.word})'";
+    let outcome = run(&asking(prompt, tool), &[]);
+    assert_eq!(outcome.code, 1);
+    assert!(
+        outcome.error().contains("the `stateFn` of the user's tool `reveal` failed"),
+        "{}",
+        outcome.error()
+    );
+    let outcome = run(&asking("{prompt: '(() => { throw new Error(\"no\") })'}", "response: 1"), &[]);
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.error().contains("the `prompt` of the bridge failed"), "{}", outcome.error());
+}

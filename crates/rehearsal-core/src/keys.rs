@@ -2,11 +2,16 @@
 //!
 //! A map is described once, as a table of [`Key`]s. What reads it, the JSON Schema for editors and the page of reference
 //! come from that table, so that they cannot differ. [`Given`] hands the values to whoever makes something of them, and
-//! takes what is wrong with them beyond their form.
+//! takes what is wrong with them beyond their form. What no table can say, such as two keys that cannot stand together,
+//! stands beside it as the rules of a [`Table`].
 
 use serde_json::{Map, Value, json};
 
 use crate::{Schema, json as text};
+
+mod form;
+
+pub use form::{Form, Part, Table};
 
 /// A key of a map: its name, what stands there, whether it must, and what it means in one sentence.
 #[derive(Clone, Copy, Debug)]
@@ -28,45 +33,10 @@ pub enum Need {
     Required(&'static str),
     /// It may be left out.
     Optional,
+    /// It may be left out where another key stands in its place, as the rules of the table say; this line would add it.
+    Unless(&'static str),
     /// Left out, it is this, written as JSON.
     Default(&'static str),
-}
-
-/// What stands at a key.
-#[derive(Clone, Copy, Debug)]
-pub enum Form {
-    /// A text.
-    Text,
-    /// A text that is not empty; where it is, this says why it would say nothing.
-    TellingText(&'static str),
-    /// A list of texts.
-    Texts,
-    /// A list of texts that is not empty.
-    SomeTexts,
-    /// A list, which is not empty, of some of these words; the first text is what one of them is called.
-    SomeWords(&'static str, &'static [&'static str]),
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// True or false.
-    Flag,
-    /// A whole number between these, both included.
-    Whole(f64, f64),
-    /// A number between these, both included.
-    Number(f64, f64),
-    /// Two whole numbers, the smaller one first.
-    Pair,
-    /// Any map.
-    Map,
-    /// A JSON Schema.
-    Schema,
-    /// A map that is not empty.
-    SomeMap,
-    /// Any value, nothing included.
-    Any,
-    /// A map with these keys.
-    Keys(&'static [Key]),
-    /// A list of maps with these keys.
-    Items(&'static [Key]),
 }
 
 impl Key {
@@ -83,6 +53,11 @@ impl Key {
     /// A key that may be left out.
     pub const fn optional(name: &'static str, form: Form, about: &'static str) -> Self {
         Self { name, form, need: Need::Optional, about }
+    }
+
+    /// A key that must be there unless another stands in its place; `example` is a line that would add it.
+    pub const fn unless(name: &'static str, form: Form, example: &'static str, about: &'static str) -> Self {
+        Self { name, form, need: Need::Unless(example), about }
     }
 
     /// A key that is this, as JSON, where it is left out.
@@ -104,51 +79,9 @@ impl Key {
     pub fn default(&self) -> Option<Value> {
         match self.need {
             Need::Default(default) => text::from_str(default).ok(),
-            Need::Required(_) | Need::Optional => None,
+            Need::Required(_) | Need::Optional | Need::Unless(_) => None,
         }
     }
-}
-
-impl Form {
-    fn schema(self) -> Value {
-        let number = |kind: &str, low: f64, high: f64| {
-            let mut schema = json!({"type": kind});
-            for (word, bound) in [("minimum", low), ("maximum", high)] {
-                if bound.is_finite() {
-                    schema[word] = shortest(bound);
-                }
-            }
-            schema
-        };
-        match self {
-            Self::Text => json!({"type": "string"}),
-            Self::TellingText(_) => json!({"type": "string", "minLength": 1}),
-            Self::Texts => json!({"type": "array", "items": {"type": "string"}}),
-            Self::SomeTexts => json!({"type": "array", "items": {"type": "string"}, "minItems": 1}),
-            Self::SomeWords(_, words) => {
-                json!({"type": "array", "items": {"type": "string", "enum": words}, "minItems": 1})
-            }
-            Self::Word(words) => json!({"type": "string", "enum": words}),
-            Self::Flag => json!({"type": "boolean"}),
-            Self::Whole(low, high) => number("integer", low, high),
-            Self::Number(low, high) => number("number", low, high),
-            Self::Pair => {
-                let whole = json!({"type": "integer", "minimum": 0});
-                json!({"type": "array", "items": whole, "minItems": 2, "maxItems": 2})
-            }
-            Self::Map | Self::Schema => json!({"type": "object"}),
-            Self::SomeMap => json!({"type": "object", "minProperties": 1}),
-            Self::Any => json!({}),
-            Self::Keys(keys) => schema(keys),
-            Self::Items(keys) => json!({"type": "array", "items": schema(keys)}),
-        }
-    }
-}
-
-/// A bound as people write it: a whole one without a fraction.
-#[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-fn shortest(bound: f64) -> Value {
-    if bound.fract() == 0.0 && bound.abs() < 1e15 + 1.0 { (bound as i64).into() } else { bound.into() }
 }
 
 /// The JSON Schema of a map with these keys and no others.

@@ -25,7 +25,7 @@ const NAMED_ELSEWHERE: [(&str, &str, &str); 8] = [
         "rehearsal-scenario/src/file/conversation.rs",
         "a key of ends of conversations has its name",
     ),
-    ("llm_judge", "rehearsal-scenario/src/schema/steps.rs", "the same key"),
+    ("llm_judge", "rehearsal-scenario/src/file/keys/steps.rs", "the same key"),
     (
         "llm_judge",
         "rehearsal-metrics/src/evaluator/user_satisfaction.rs",

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, ModelCall, ModelError, Step as StepAgent, ToolRef};
+use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, ModelCall, ModelError, Step as StepAgent};
 use rehearsal_core::mask::Masker;
 use rehearsal_core::{ModelResponse, Player, Settings};
 use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_metrics::evaluator::LooksAt;
 use rehearsal_sim::person::{People, PersonModel};
 use rehearsal_sim::{Case, CaseMaker, Judgment, Opening, RunOptions};
-use rehearsal_world::environment::{Commands, LocalEnvironment, LocalOptions};
+use rehearsal_world::environment::{Commands, Environment, EnvironmentProvider, LocalOptions, LocalProvider};
 use rehearsal_world::remote::{CommandAgent, Introduction};
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -25,7 +25,7 @@ use crate::play::tools::{self, AgentProcess, Workplace};
 use crate::play::{Stage, simulator};
 use crate::read::nearest;
 use crate::{
-    Action, AgentFile, AgentUnderTest, Conversation, ConversationUser, Dialect, Evaluation, Mock,
+    Action, AgentFile, AgentUnderTest, AnsweredBy, Conversation, ConversationUser, Dialect, Evaluation, Mock,
     ModelChoice, NamedModel, Problem, Reached, Scenario, Server, Severity, Strategy, ToolDefinition,
 };
 
@@ -36,6 +36,8 @@ mod fits;
 mod http;
 mod people;
 mod secrets;
+mod seeded;
+mod users;
 
 pub use agent::compile_agent;
 pub use error::{CompileError, ModelUnusable};
@@ -88,7 +90,13 @@ impl Backstage {
     fn model(&self, named: &NamedModel) -> Result<Arc<dyn Model>, ModelUnusable> {
         match (&named.model, &self.people) {
             (ModelChoice::Person, Some(people)) => Ok(Arc::new(PersonModel::new(people.clone()))),
-            (choice, _) => (self.models)(&named.key, choice),
+            (choice, _) => {
+                let model = (self.models)(&named.key, choice)?;
+                Ok(match named.seed {
+                    Some(seed) => Arc::new(seeded::Seeded { model, seed }),
+                    None => model,
+                })
+            }
         }
     }
 }
@@ -145,7 +153,7 @@ impl Scenario {
     #[must_use]
     pub fn with_model(mut self, key: &str, model: ModelChoice) -> Self {
         self.models.retain(|own| own.key != key);
-        self.models.push(NamedModel { key: key.to_owned(), model, line: 0 });
+        self.models.push(NamedModel { key: key.to_owned(), model, seed: None, line: 0 });
         self
     }
 
@@ -181,6 +189,11 @@ impl Scenario {
                 let conditions = conversation.termination_conditions.iter();
                 let judged = conditions.filter(|condition| condition.llm_judge.is_some());
                 uses.extend(judged.map(|condition| (Role::Judge, None, condition.line)));
+            }
+        }
+        for user in &self.users {
+            if let AnsweredBy::Model(simulated) = &user.answered_by {
+                uses.push((Role::User, simulated.model_type.as_deref(), user.line));
             }
         }
         let judged = self.evaluations().filter(|evaluation| evaluation.needs_judge());
@@ -230,6 +243,7 @@ impl Scenario {
             problems.extend(self.unfindable(agent, text));
             problems.extend(self.breaks_of_schemas(agent, text));
             problems.extend(self.unwritten_state(agent, text));
+            problems.extend(self.misplaced_users(agent));
         }
         problems.extend(self.misplaced_people(text));
         let mut told: Vec<(Role, Option<&str>)> = Vec::new();
@@ -388,7 +402,19 @@ pub(crate) fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
 /// # Errors
 /// Why it cannot be run: a model that cannot be built, a variable that is not set.
 pub fn compile(scenario: Scenario, backstage: Backstage) -> Result<CaseMaker, CompileError> {
-    let compiled = Compiled::new(Arc::new(scenario), backstage)?;
+    compile_in(scenario, backstage, Arc::new(LocalProvider))
+}
+
+/// The same with other environments than folders on this machine.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_in(
+    scenario: Scenario,
+    backstage: Backstage,
+    environments: Arc<dyn EnvironmentProvider>,
+) -> Result<CaseMaker, CompileError> {
+    let compiled = Compiled::new(Arc::new(scenario), backstage, environments)?;
     let name = compiled.scenario.name.clone();
     Ok(CaseMaker::new(&name, move |options| compiled.case(options)))
 }
@@ -398,6 +424,8 @@ pub fn compile(scenario: Scenario, backstage: Backstage) -> Result<CaseMaker, Co
 struct Compiled {
     scenario: Arc<Scenario>,
     backstage: Backstage,
+    /// Makes what runs go on in.
+    environments: Arc<dyn EnvironmentProvider>,
     models: BTreeMap<String, Arc<dyn Model>>,
     variables: BTreeMap<String, String>,
     /// Hides what comes from the environment, in all that programs and servers say.
@@ -405,7 +433,11 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn new(scenario: Arc<Scenario>, backstage: Backstage) -> Result<Self, CompileError> {
+    fn new(
+        scenario: Arc<Scenario>,
+        backstage: Backstage,
+        environments: Arc<dyn EnvironmentProvider>,
+    ) -> Result<Self, CompileError> {
         scenario.refuse_missing_people(&backstage)?;
         let mut models = BTreeMap::new();
         for (role, written, _) in scenario.uses() {
@@ -428,7 +460,7 @@ impl Compiled {
             variables.insert(variable.name.clone(), value);
         }
         let masker = scenario.masker(&*backstage.variables);
-        let compiled = Self { scenario, backstage, models, variables, masker };
+        let compiled = Self { scenario, backstage, environments, models, variables, masker };
         // What would fail in every run is told before the first.
         compiled.agent(1)?;
         compiled.mocks(None)?;
@@ -456,8 +488,7 @@ impl Compiled {
                 commands: self.backstage.commands,
                 ..LocalOptions::default()
             };
-            let folder = LocalEnvironment::new(local).map_err(CompileError::Folder)?;
-            Some(Arc::new(folder))
+            Some(self.environments.provide(local).map_err(CompileError::Folder)?)
         } else {
             None
         };
@@ -481,6 +512,7 @@ impl Compiled {
             scripts: self.backstage.scripts.clone(),
             prices: Arc::new(scenario.prices.clone()),
             simulators: self.simulators(),
+            bridge: self.bridge(),
             server: scenario.server().map(|server| (server.clone(), port)),
             directory: self.backstage.directory.clone(),
             home,
@@ -498,6 +530,7 @@ impl Compiled {
                 Strategy::AllPass => Judgment::AllPass,
                 Strategy::AnyPass => Judgment::AnyPass,
             });
+        case = self.with_users(case);
         if let Some(people) = &self.backstage.people {
             case = case.people(people.clone());
         }
@@ -551,9 +584,9 @@ impl Compiled {
         let agent = self.scenario.agent.as_ref().filter(|_| self.scenario.talks())?;
         let Reached::Command(command) = &agent.reached else { return None };
         let process = AgentProcess { command: command.clone(), place: place.clone() };
-        let process = CommandAgent::new(&agent.name, process).tools(declared(agent));
+        let process = CommandAgent::new(&agent.name, process).tools(self.declared(agent));
         let process = process.masker(self.masker.clone());
-        Some(process.introduction(self.introduction(Some(&place.folder))))
+        Some(process.introduction(self.introduction(Some(&*place.folder))))
     }
 
     /// The agent under test, where it is no process, with the port of its server.
@@ -566,7 +599,7 @@ impl Compiled {
                 let named = self.scenario.model(Role::Agent, Some(&inline.model));
                 let named = named.ok_or(CompileError::NoModel { part: Role::Agent.of() })?;
                 let mut llm = LlmAgent::new(&agent.name, self.models[&named.key].clone());
-                llm = llm.tools(declared(agent));
+                llm = llm.tools(self.declared(agent));
                 if !inline.instructions.is_empty() {
                     llm = llm.instruction(&inline.instructions);
                 }
@@ -591,7 +624,7 @@ impl Compiled {
         }
     }
 
-    fn introduction(&self, folder: Option<&LocalEnvironment>) -> Introduction {
+    fn introduction(&self, folder: Option<&dyn Environment>) -> Introduction {
         Introduction {
             plugins: self.scenario.plugins.clone(),
             context: tools::introduction_context(&self.backstage.directory, folder),
@@ -632,10 +665,6 @@ impl Model for AsWritten {
         self.masker.mask_response(&mut response);
         Ok(response)
     }
-}
-
-fn declared(agent: &AgentUnderTest) -> Vec<ToolRef> {
-    agent.tools.iter().map(tools::declared).collect()
 }
 
 /// An agent for scenarios that only run code: nothing is ever said to it.

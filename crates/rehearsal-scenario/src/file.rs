@@ -5,22 +5,26 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use rehearsal_core::SCENARIO;
+use rehearsal_core::keys::Table;
 use rehearsal_world::environment::{self, Language};
 pub use rehearsal_world::remote::Plugin;
 use serde_json::{Map, Value};
 
-use crate::read::{Dialect, Fields, Reader};
+use self::keys::{AGENT_FILE, AGENT_SETUP, CODE_STEP, ENVIRONMENT, INPUT_STEP, JUDGMENT, SETUP, TALK_STEP};
+use crate::read::{Dialect, Fields, Reader, choose};
 use crate::yaml::{self, Node, NodeValue};
 use crate::{ModelUnusable, Place, Prices, Problem, Severity, StepKind};
 
 pub(crate) mod agent;
 mod conversation;
 mod evaluation;
+pub(crate) mod keys;
 mod mock;
 mod models;
 mod placeholders;
 mod plugin;
 mod schemas;
+mod users;
 
 pub use agent::{
     AgentUnderTest, CommandLine, HttpEndpoint, Implementation, InlineAgent, Reached, Server, ToolDefinition,
@@ -33,6 +37,7 @@ pub use evaluation::Evaluation;
 pub use mock::{Mock, MockError, MockWhen};
 pub(crate) use mock::{unknown_tool, unreachable_mocks};
 pub use models::{ModelChoice, NamedModel, ScriptedCondition, ScriptedReply, ScriptedRule};
+pub use users::{AnsweredBy, BridgeExpressions, SimulatedUser, ToolUser, UserTool};
 
 /// A scenario as it stands in its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +60,10 @@ pub struct Scenario {
     pub variables: Vec<Variable>,
     /// What happens before the first step.
     pub setup: Setup,
+    /// Who answers tools that ask the user.
+    pub users: Vec<ToolUser>,
+    /// What goes to and fro between the agent and its users.
+    pub bridge: BridgeExpressions,
     /// The steps.
     pub run: Vec<Step>,
     /// When the scenario has passed.
@@ -223,8 +232,8 @@ pub struct AgentFile {
 /// Reads a file for `--agent` and says all that is wrong with it.
 pub fn check_agent(text: &str, options: &CheckOptions<'_>) -> (Option<AgentFile>, Vec<Problem>) {
     let (file, mut problems) = read_file(text, options, |reader, node, options| {
-        let mut fields = reader.fields(node, "the agent's file")?;
-        let node = fields.require(reader, "agent", "agent: {instructions: You are helpful.}");
+        let mut fields = reader.fields(node, "the agent's file", &AGENT_FILE)?;
+        let node = fields.require(reader, "agent");
         let agent = node.and_then(|node| agent::read(reader, node, options.specification));
         let models = read_models(reader, &mut fields, options);
         let prices = read_prices(reader, &mut fields);
@@ -240,7 +249,9 @@ pub fn check_agent(text: &str, options: &CheckOptions<'_>) -> (Option<AgentFile>
 
 /// The mocks of an agent's file. Whatever else a scenario sets up is the scenario's.
 fn read_agent_setup(reader: &mut Reader<'_>, node: &Node, agent: Option<&AgentUnderTest>) -> Vec<Mock> {
-    let Some(mut fields) = reader.fields(node, "`setup` of an agent's file") else { return Vec::new() };
+    let Some(mut fields) = reader.fields(node, "`setup` of an agent's file", &AGENT_SETUP) else {
+        return Vec::new();
+    };
     let nodes = fields.list(reader, "mocks");
     let mut mocks = Vec::new();
     for node in nodes {
@@ -279,9 +290,9 @@ fn read_file<T>(
 }
 
 fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_>) -> Option<Scenario> {
-    let mut fields = reader.fields(node, "the scenario")?;
-    let name = fields.require_text(reader, "name", "name: what the scenario shows");
-    let description = fields.require_text(reader, "description", "description: in a sentence or two");
+    let mut fields = reader.fields(node, "the scenario", &keys::SCENARIO)?;
+    let name = fields.text(reader, "name").unwrap_or_default();
+    let description = fields.text(reader, "description").unwrap_or_default();
     let tags = fields.texts(reader, "tags");
     let agent = fields.get("agent");
     let agent = agent.and_then(|node| agent::read(reader, node, options.specification));
@@ -289,7 +300,7 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
     let prices = read_prices(reader, &mut fields);
     let plugins = plugin::read_all(reader, &mut fields, agent.as_ref());
     let (variables, sandbox) = read_environment(reader, &mut fields);
-    let run = fields.require(reader, "run", "run:\n  - input: Hello\n    evaluations: []");
+    let run = fields.require(reader, "run");
     if let Some(Node { span, value: NodeValue::List(steps) }) = run
         && steps.is_empty()
     {
@@ -300,6 +311,8 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
     let context = context_keys(steps);
     let setup = fields.get("setup");
     let setup = setup.and_then(|node| read_setup(reader, node, &context, agent.as_ref())).unwrap_or_default();
+    let users = fields.get("users").map(|node| users::read_all(reader, node)).unwrap_or_default();
+    let bridge = fields.get("bridge").and_then(|node| users::read_bridge(reader, node)).unwrap_or_default();
     let run = steps.iter().enumerate();
     let run = run.filter_map(|(index, node)| read_step(reader, node, index + 1)).collect();
     let strategy = read_judgment(reader, &mut fields);
@@ -314,6 +327,8 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
         plugins,
         variables,
         setup,
+        users,
+        bridge,
         run,
         strategy,
         dialect: reader.dialect,
@@ -354,8 +369,9 @@ fn read_environment(
     reader: &mut Reader<'_>,
     fields: &mut Fields<'_>,
 ) -> (Vec<Variable>, Option<Range<usize>>) {
-    let node = fields.require(reader, "environment", "environment: {type: local}");
-    let Some(mut environment) = node.and_then(|node| reader.fields(node, "`environment`")) else {
+    let node = fields.require(reader, "environment");
+    let Some(mut environment) = node.and_then(|node| reader.fields(node, "`environment`", &ENVIRONMENT))
+    else {
         return (Vec::new(), None);
     };
     // Older files ask for `e2b`, which the runner replaced by a local environment when it was not there.
@@ -363,11 +379,15 @@ fn read_environment(
         Dialect::Rehearsal => &[("local", false)],
         Dialect::ElizaOs => &[("local", false), ("e2b", true)],
     };
-    let place = environment.require(reader, "type", "type: local").map(|node| node.span.clone());
-    let in_sandbox = place.is_some() && environment.choice(reader, "type", known) == Some(true);
+    let written = environment.require(reader, "type");
+    let in_sandbox = written.and_then(|node| {
+        let what = "`type` of `environment`";
+        let text = reader.text(node, what)?;
+        choose(reader, node, &text, what, known)
+    });
     let variables = read_variables(reader, &mut environment);
     environment.finish(reader);
-    (variables, place.filter(|_| in_sandbox))
+    (variables, written.filter(|_| in_sandbox == Some(true)).map(|node| node.span.clone()))
 }
 
 /// The variables, and which of them may be shown.
@@ -419,16 +439,14 @@ fn read_variable_list(reader: &mut Reader<'_>, node: &Node) -> Vec<Variable> {
 }
 
 fn read_judgment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Strategy {
-    const STRATEGIES: [(&str, Strategy); 2] =
-        [("all_pass", Strategy::AllPass), ("any_pass", Strategy::AnyPass)];
-    let Some(node) = fields.require(reader, "judgment", "judgment: {strategy: all_pass}") else {
-        return Strategy::AllPass;
-    };
-    let Some(mut judgment) = reader.fields(node, "`judgment`") else { return Strategy::AllPass };
-    let there = judgment.require(reader, "strategy", "strategy: all_pass").is_some();
-    let strategy = if there { judgment.choice(reader, "strategy", &STRATEGIES) } else { None };
+    let Some(node) = fields.require(reader, "judgment") else { return Strategy::AllPass };
+    let Some(mut judgment) = reader.fields(node, "`judgment`", &JUDGMENT) else { return Strategy::AllPass };
+    let strategy = judgment.word(reader, "strategy");
     judgment.finish(reader);
-    strategy.unwrap_or(Strategy::AllPass)
+    match strategy {
+        Some("any_pass") => Strategy::AnyPass,
+        _ => Strategy::AllPass,
+    }
 }
 
 fn read_setup(
@@ -437,7 +455,7 @@ fn read_setup(
     context: &BTreeSet<String>,
     agent: Option<&AgentUnderTest>,
 ) -> Option<Setup> {
-    let mut fields = reader.fields(node, "`setup`")?;
+    let mut fields = reader.fields(node, "`setup`", &SETUP)?;
     let mocks = fields.list(reader, "mocks");
     let mocks = mocks.iter().filter_map(|node| mock::read(reader, node, Some(context), agent)).collect();
     mock::report_unreachable(reader, &fields, agent);
@@ -474,11 +492,7 @@ fn read_setup(
 
 fn read_files(reader: &mut Reader<'_>, node: &Node) -> Vec<(String, String)> {
     let mut files = Vec::new();
-    let NodeValue::Map(entries) = &node.value else {
-        drop(reader.fields(node, "`virtual_fs`"));
-        return files;
-    };
-    for entry in entries {
+    for entry in reader.names(node, "`virtual_fs`") {
         let what = format!("the content of `{}`", entry.key);
         // The shipped runner takes absolute paths for ones inside the environment.
         let path = match reader.dialect {
@@ -527,15 +541,15 @@ pub(crate) fn not_runnable(name: &str, agent: &AgentUnderTest, place: Range<usiz
 }
 
 fn read_step(reader: &mut Reader<'_>, node: &Node, number: usize) -> Option<Step> {
-    let mut fields = reader.fields(node, format!("step {number}"))?;
+    let kinds: [&Table; 3] = [&INPUT_STEP, &TALK_STEP, &CODE_STEP];
+    let mut fields = reader.fields_of_one(node, format!("step {number}"), &kinds)?;
     let name = fields.text(reader, "name");
     let description = fields.text(reader, "description");
-    fields.texts(reader, "tags");
     let context = fields.json_map(reader, "context").unwrap_or_default();
-    let timeout_ms = fields.integer(reader, "timeout_ms", 1.0..=86_400_000.0);
-    let input = fields.text(reader, "input");
+    let timeout_ms = fields.integer(reader, "timeout_ms");
+    let input = fields.given_text(reader, "input");
     let lang = read_language(reader, &mut fields);
-    let code = fields.text(reader, "code");
+    let code = fields.given_text(reader, "code");
     let conversation = fields.get("conversation");
     // The order is the one of the shipped runner; in our dialect there is never more than one to choose from.
     let says_nothing = reader.dialect == Dialect::ElizaOs && input.as_deref() == Some("");
@@ -549,7 +563,7 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, number: usize) -> Option<Step
         (Some(node), _, _) => evaluation::read_all(reader, node, "`evaluations`", Place::Step(kind)),
         (None, Some(_), Dialect::Rehearsal) => Vec::new(),
         (None, _, _) => {
-            fields.require(reader, "evaluations", "evaluations: []");
+            fields.require(reader, "evaluations");
             Vec::new()
         }
     };

@@ -12,13 +12,16 @@ mod schema;
 mod score;
 pub mod yaml;
 
-pub use compile::{Backstage, BuildModel, CompileError, ModelUnusable, ReadVariable, compile, compile_agent};
+pub use compile::{
+    Backstage, BuildModel, CompileError, ModelUnusable, ReadVariable, compile, compile_agent, compile_in,
+};
 pub use file::{
-    Action, AgentFile, AgentUnderTest, CheckOptions, Checked, CommandLine, Conversation, ConversationUser,
-    Evaluation, HttpEndpoint, Implementation, InlineAgent, Knowledge, LlmCondition, Mock, MockError,
-    MockWhen, ModelChoice, NamedModel, Plugin, Reached, Scenario, ScriptedCondition, ScriptedReply,
-    ScriptedRule, Server, Setup, Step, Strategy, TerminationCondition, TerminationKind, ToolDefinition,
-    UserSimulator, Variable, check, check_agent, check_with,
+    Action, AgentFile, AgentUnderTest, AnsweredBy, BridgeExpressions, CheckOptions, Checked, CommandLine,
+    Conversation, ConversationUser, Evaluation, HttpEndpoint, Implementation, InlineAgent, Knowledge,
+    LlmCondition, Mock, MockError, MockWhen, ModelChoice, NamedModel, Plugin, Reached, Scenario,
+    ScriptedCondition, ScriptedReply, ScriptedRule, Server, Setup, SimulatedUser, Step, Strategy,
+    TerminationCondition, TerminationKind, ToolDefinition, ToolUser, UserSimulator, UserTool, Variable,
+    check, check_agent, check_with,
 };
 pub use problem::{Problem, Severity, Style};
 pub use read::Dialect;
@@ -28,6 +31,6 @@ pub use rehearsal_metrics::evaluator::{
     SatisfactionMethod, ToolCalled, ValueQuery,
 };
 pub use rehearsal_metrics::{Price, Prices, Scope, StepView, TurnView};
-pub use rehearsal_world::environment::Commands;
+pub use rehearsal_world::environment::{Commands, Environment, EnvironmentProvider, LocalProvider};
 pub use schema::{agent_schema, scenario_schema};
 pub use score::NotScorable;

@@ -18,9 +18,7 @@ use rehearsal_core::{
 use rehearsal_js::{self as js, Workers};
 use rehearsal_metrics::MetricRef;
 use rehearsal_sim::{LoopUser, Next, Scene, TimeLimit};
-use rehearsal_world::environment::{
-    Background, Command, Environment as _, Execution, LocalEnvironment, Program,
-};
+use rehearsal_world::environment::{Background, Command, Environment, Execution, Program};
 use rehearsal_world::remote::CommandAgent;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
@@ -36,6 +34,7 @@ mod people;
 pub(crate) mod simulator;
 pub(crate) mod termination;
 pub(crate) mod tools;
+pub(crate) mod users;
 
 /// How long a code step, a seeding command and a command of an evaluation may take unless told.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
@@ -48,7 +47,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Stage {
     pub(crate) scenario: Arc<Scenario>,
     /// The folder of the run; nothing for a scenario that needs none.
-    pub(crate) folder: Option<Arc<LocalEnvironment>>,
+    pub(crate) folder: Option<Arc<dyn Environment>>,
     /// Whether the folder stays when the run is over.
     pub(crate) keep: bool,
     /// The agent, where it is a process.
@@ -57,6 +56,8 @@ pub(crate) struct Stage {
     pub(crate) prices: Arc<Prices>,
     /// The agents that play simulated users, by the number of their step.
     pub(crate) simulators: BTreeMap<usize, AgentRef>,
+    /// What simulated users are told.
+    pub(crate) bridge: users::FileBridge,
     /// A server to start before the first step, with its port.
     pub(crate) server: Option<(Server, u16)>,
     /// The folder of the scenario's file.
@@ -138,7 +139,7 @@ impl Stage {
             }
         }
         if let Some((server, port)) = &self.server {
-            let started = tools::start_server(server, *port, folder, &self.directory, &self.home).await;
+            let started = tools::start_server(server, *port, &**folder, &self.directory, &self.home).await;
             *self.running.lock().await =
                 Some(started.map_err(|why| set_up("the agent's server did not start", why))?);
         }
@@ -296,7 +297,9 @@ impl Stage {
                 }))?;
             }
             if finding.holds {
-                return end(condition.kind.word(), finding.why);
+                let about = condition.description.as_ref();
+                let why = about.map_or(finding.why.clone(), |about| format!("{} ({about})", finding.why));
+                return end(condition.kind.word(), why);
             }
         }
         if !terminated_early {
@@ -370,6 +373,10 @@ impl Stage {
             let last = turns.last().and_then(|turn| turn.agent.clone()).map(|(_, text)| text);
             (simulator::prompt(&turns, conversation.max_turns), last)
         });
+        let prompt = self.bridge.prompt(scene.ledger(), &scene.waiting(), prompt).await.map_err(|why| {
+            let message = format!("the simulated user of step {number} could not be told what to say: {why}");
+            Failure { phase: Phase::UserAgent, kind: "bridge".to_owned(), message }
+        })?;
         let answer = scene.play(agent, Some(prompt.clone()), Some(limit.within)).await;
         let answer = answer.map_err(|mut failure| {
             if failure.kind == TIMEOUT {
@@ -451,7 +458,7 @@ impl Stage {
             // After the end is noted: neither their time nor their files belong to the step.
             let mut commands = Vec::new();
             for command in self.step(number).commands() {
-                commands.push(run_for_evaluation(folder, command).await);
+                commands.push(run_for_evaluation(&**folder, command).await);
             }
             if !commands.is_empty() {
                 scene.tell(EventBody::StepCommands { commands })?;
@@ -586,7 +593,7 @@ fn out_of_time(limit: &TimeLimit, scene: &mut Scene<'_>) -> Result<Next, Failure
     Ok(Next::End(EndReason::MaxDuration))
 }
 
-async fn run_for_evaluation(folder: &LocalEnvironment, command: &str) -> CommandRun {
+async fn run_for_evaluation(folder: &dyn Environment, command: &str) -> CommandRun {
     let run = folder.run(&Command::new(Program::Shell(command.to_owned()))).await;
     let mut result = CommandRun {
         command: command.to_owned(),

@@ -32,3 +32,5 @@ mod simulators;
 mod stage;
 #[path = "run/steps.rs"]
 mod steps;
+#[path = "run/users.rs"]
+mod users;

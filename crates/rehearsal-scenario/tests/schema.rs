@@ -35,7 +35,6 @@ environment:
 run:
   - name: looks
     description: at files
-    tags: [third]
     timeout_ms: 1
     lang: python
     code: print(1)
@@ -123,7 +122,6 @@ setup:
 run:
   - name: asks
     description: for money
-    tags: [first]
     context: {customer: ada}
     timeout_ms: 5000
     input: hi
@@ -179,7 +177,6 @@ setup: {seed: touch a}
 run:
   - name: talks
     description: at length
-    tags: [second]
     context: {a: 1}
     input: hello
     conversation:
@@ -205,6 +202,7 @@ run:
 const ENDS: &str = r"
 agent: {}
 models: {agent: {script: []}, judge: {rules: [{json: {judgment: 'yes'}}]}}
+setup: {state: {session: {stage: new}}}
 run:
   - conversation:
       max_turns: 2
@@ -212,6 +210,7 @@ run:
       termination_conditions:
         - {type: max_turns_reached, description: enough}
         - {type: conversation_stuck}
+        - {type: state_matches, description: d, matches: {session.stage: {$in: [done, left]}}}
         - {type: goal_achieved, description: d, keywords: [done], llm_judge: {prompt: Is it?, threshold: 0.8}}
         - {type: custom_condition, description: d, expression: turns.length > 3, llm_judge: {prompt: Is it?}}
         - {type: custom_condition, expression: turns.length > 3}
@@ -222,6 +221,24 @@ agent: {tools: [{name: look}]}
 models: {agent: person}
 setup: {mocks: [{method: look, when: {input: {id: 1}}, person: true, state: {session: {seen: true}}}, {method: look, response: 1}]}
 run: [{conversation: {max_turns: 2, user: person}}]
+";
+
+const USERS: &str = r"
+agent: {tools: [{name: ask}, {name: confirm}, {name: sign}]}
+models: {agent: {model: 'openai:gpt-4o', seed: 7}, patient: {script: []}}
+users:
+  ask:
+    instructions: You are ill.
+    model_type: patient
+    temperature: 0.5
+    max_tokens: 100
+    tools:
+      - {name: reveal, description: d, parameters: {type: object}, response: {ok: true}, state: {patient: {ill: true}}}
+      - {name: deny, responseFn: '() => 1', stateFn: '() => ({})'}
+  confirm: {script: ['yes', {sure: true}]}
+  sign: person
+bridge: {prompt: 'The agent asks: ${input.question}', response: '({answer: output})'}
+run: [{input: hi, evaluations: []}]
 ";
 
 const CHAT: &str = r"
@@ -457,7 +474,7 @@ fn mutants(file: &Value, under: &str) -> Vec<(String, Value)> {
 
 /// Good files that are about something, as text.
 fn texts() -> Vec<String> {
-    let with_steps = [MODELS, SETUP, TALK, ENDS, PEOPLE].map(|text| format!("{text}{REST}"));
+    let with_steps = [MODELS, SETUP, TALK, ENDS, PEOPLE, USERS].map(|text| format!("{text}{REST}"));
     let others = [INLINE, CHAT, HTTP, COMMAND].map(|text| format!("{text}{SAYS}{REST}"));
     [WHOLE.to_owned()].into_iter().chain(with_steps).chain(others).collect()
 }
@@ -652,7 +669,7 @@ fn schema_words(schema: &Value) -> BTreeSet<String> {
 fn kind_of_place(file: &Value, place: &[String]) -> String {
     let mut keys: Vec<&str> =
         place.iter().map(String::as_str).filter(|key| key.parse::<u64>().is_err()).collect();
-    if let ["models", _, ..] = keys[..] {
+    if let ["models" | "users", _, ..] = keys[..] {
         keys.remove(1);
     }
     // All types of conditions are read alike, and what has no effect on one is told afterwards.

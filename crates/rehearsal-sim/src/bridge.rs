@@ -29,6 +29,14 @@ pub enum YieldInfo {
     },
 }
 
+impl YieldInfo {
+    /// Whether the agent stands still until a message of its user comes: not while it waits for a tool, and not before the
+    /// conversation has begun.
+    pub fn awaiting_input(&self) -> bool {
+        matches!(self, Self::Loop { invocation: Some(_) })
+    }
+}
+
 impl From<&PendingCall> for YieldInfo {
     fn from(pending: &PendingCall) -> Self {
         Self::Tool {

@@ -96,6 +96,11 @@ impl Scene<'_> {
         self.users.ledger()
     }
 
+    /// What the agent waits for.
+    pub fn waiting(&self) -> YieldInfo {
+        YieldInfo::Loop { invocation: self.invocation.clone() }
+    }
+
     /// The present moment, by the session's clock.
     pub fn now(&self) -> Timestamp {
         self.main.around().clock.now()
@@ -129,7 +134,7 @@ impl Scene<'_> {
             Some(_) => path(self.main, format_args!("{}", agent.name())),
             None => InvocationId::root("opening").child(agent.name()),
         };
-        let waiting = YieldInfo::Loop { invocation: self.invocation.clone() };
+        let waiting = self.waiting();
         let prompt = prompt.map_or(Prompt::FromBridge, Prompt::Given);
         let limit = limit.unwrap_or(self.case.user_timeout);
         let company = Company { case: self.case, people: self.people };

@@ -268,6 +268,8 @@ impl Stage {
                     let company = Company { case, people: self.casting.people_at_hand() };
                     let answered = answer_tools(company, &mut self.main, &mut self.users, &calls).await;
                     answered.map_err(Stop::into_failure)?;
+                    // The agent goes on with its answer. What the users took was not its time.
+                    limit = allowed;
                 }
             }
             if self.state_matches(case) {

@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -71,6 +72,40 @@ pub trait Environment: Send + Sync + fmt::Debug {
 
     /// The folder itself.
     fn folder(&self) -> &Path;
+
+    /// Starts a process to talk with, in `directory` where that is given; it is ended when it is dropped. An environment
+    /// that starts none says so: agents that are programs or need a server do not run in it.
+    async fn start(
+        &self,
+        program: &Program,
+        variables: &BTreeMap<String, String>,
+        directory: Option<&Path>,
+    ) -> Result<Process, EnvironmentError> {
+        let _ = (program, variables, directory);
+        Err(EnvironmentError::Unusable {
+            what: "this environment starts no process to talk with".to_owned(),
+            hint: "reach the agent by `http` or `chat`, at an address where it runs already",
+        })
+    }
+}
+
+/// Makes the environments of runs, each run its own.
+pub trait EnvironmentProvider: Send + Sync + fmt::Debug {
+    /// Makes the environment of a run.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    fn provide(&self, options: LocalOptions) -> Result<Arc<dyn Environment>, EnvironmentError>;
+}
+
+/// Makes temporary folders on this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LocalProvider;
+
+impl EnvironmentProvider for LocalProvider {
+    fn provide(&self, options: LocalOptions) -> Result<Arc<dyn Environment>, EnvironmentError> {
+        Ok(Arc::new(LocalEnvironment::new(options)?))
+    }
 }
 
 /// What to run, and with what.

@@ -53,7 +53,7 @@ fn need(key: &Key) -> String {
     };
     match key.need {
         Need::Required(_) => format!("required{words}"),
-        Need::Optional => words.trim().to_owned(),
+        Need::Optional | Need::Unless(_) => words.trim().to_owned(),
         Need::Default(default) => format!("`{}`{words}", default.trim_matches('"')),
     }
 }

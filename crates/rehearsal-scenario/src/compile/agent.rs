@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rehearsal_agent::AgentRef;
 use rehearsal_sim::StandIn;
+use rehearsal_world::environment::LocalProvider;
 
 use super::{Backstage, CompileError, Compiled};
 use crate::{AgentFile, Dialect, Reached, Scenario, check};
@@ -33,6 +34,6 @@ pub fn compile_agent(
     if stage.server().is_some() {
         return Err(CompileError::ServerByItself);
     }
-    let compiled = Compiled::new(Arc::new(stage), backstage)?;
+    let compiled = Compiled::new(Arc::new(stage), backstage, Arc::new(LocalProvider))?;
     Ok((compiled.agent(0)?, Arc::new(compiled.mocks(None)?.by_themselves())))
 }

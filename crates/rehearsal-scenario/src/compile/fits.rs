@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use rehearsal_core::{Schema, Violation};
+use rehearsal_core::{Query, Schema, Violation};
 use serde_json::Value;
 
 use self::patterns::{Misfit, Patterns};
 use super::line_span;
 use crate::read::nearest;
 use crate::{
-    AgentFile, AgentUnderTest, CallStatus, Check, Dialect, Mock, ModelChoice, Problem, Reached, Scenario,
-    ScriptedReply, Severity, ToolDefinition,
+    Action, AgentFile, AgentUnderTest, AnsweredBy, CallStatus, Check, Dialect, Mock, ModelChoice, Problem,
+    Reached, Scenario, ScriptedReply, Severity, ToolDefinition, UserTool,
 };
 
 mod patterns;
@@ -113,15 +113,22 @@ impl Scenario {
         for patch in self.setup.mocks.iter().filter_map(|mock| mock.state.as_ref()) {
             paths_of(&serde_json::to_value(patch).unwrap_or_default(), "", &mut written);
         }
+        for tool in self.tools_of_users() {
+            if tool.state_fn.is_some() {
+                // What a function gives is only known when it runs.
+                return Vec::new();
+            }
+            if let Some(patch) = &tool.state {
+                paths_of(&serde_json::to_value(patch).unwrap_or_default(), "", &mut written);
+            }
+        }
         let mut problems = Vec::new();
-        for evaluation in self.evaluations() {
-            let Check::State(state) = &evaluation.check else { continue };
-            let matches = &state.matches;
+        for (line, matches) in self.queries() {
             let mut asked = Vec::new();
             asked_paths(matches.source(), &mut asked);
             for path in asked.iter().filter(|path| !is_written(path, &written)) {
                 let message = format!("nothing in this file writes `{path}`");
-                let place = line_span(text, evaluation.line);
+                let place = line_span(text, line);
                 let mut problem = Problem::error("never-written", place, message);
                 problem.severity = Severity::Warning;
                 let scoped = format!("session.{path}");
@@ -138,6 +145,28 @@ impl Scenario {
             }
         }
         problems
+    }
+}
+
+impl Scenario {
+    fn tools_of_users(&self) -> impl Iterator<Item = &UserTool> {
+        self.users.iter().flat_map(|user| match &user.answered_by {
+            AnsweredBy::Model(simulated) => simulated.tools.as_slice(),
+            AnsweredBy::Script(_) | AnsweredBy::Person => &[],
+        })
+    }
+
+    /// The queries of the state, each with its line.
+    fn queries(&self) -> impl Iterator<Item = (usize, &Query)> {
+        let asked = self.evaluations().filter_map(|evaluation| match &evaluation.check {
+            Check::State(state) => Some((evaluation.line, &state.matches)),
+            _ => None,
+        });
+        let conditions = self.run.iter().flat_map(|step| match &step.action {
+            Action::Conversation { conversation, .. } => conversation.termination_conditions.as_slice(),
+            Action::Input(_) | Action::Code { .. } => &[],
+        });
+        asked.chain(conditions.filter_map(|condition| Some((condition.line, condition.matches.as_ref()?))))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The parts of a scenario that people play.
 
 use super::{Backstage, CompileError, Role, line_span};
-use crate::{Action, ConversationUser, ModelChoice, Problem, Scenario};
+use crate::{Action, AnsweredBy, ConversationUser, ModelChoice, Problem, Scenario};
 
 impl Role {
     /// What to write instead, where a person cannot play the part.
@@ -44,6 +44,8 @@ impl Scenario {
         }
         let mocks = self.setup.mocks.iter().filter(|mock| mock.person && !live);
         parts.extend(mocks.map(|mock| format!("tool `{}` (line {})", mock.method, mock.line)));
+        let users = self.users.iter().filter(|user| user.answered_by == AnsweredBy::Person);
+        parts.extend(users.map(|user| format!("the user of tool `{}` (line {})", user.tool, user.line)));
         for (index, step) in self.run.iter().enumerate() {
             if let Action::Conversation { conversation, .. } = &step.action
                 && conversation.user == ConversationUser::Person

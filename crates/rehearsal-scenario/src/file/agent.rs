@@ -4,6 +4,10 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::keys::{
+    CHAT, CHAT_AGENT, HTTP, HTTP_AGENT, HTTP_TOOL, INLINE, LONGEST_NAME, PATHS_OF_USAGE, PROGRAM, SERVER,
+    TOOL,
+};
 use super::schemas;
 use crate::read::{Fields, Reader};
 use crate::yaml::{Node, NodeValue};
@@ -149,17 +153,14 @@ pub enum Implementation {
 
 const KINDS: &str = "an agent is written inline (`instructions`), or reached by `chat`, `http` or `command`";
 
-/// The longest name of an agent: ledgers are kept under it.
-const LONGEST_NAME: usize = 100;
-
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
     specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
 ) -> Option<AgentUnderTest> {
-    let mut fields = reader.fields(node, "`agent`")?;
+    let mut fields = reader.fields_of_one(node, "`agent`", &[&INLINE, &CHAT_AGENT, &HTTP_AGENT, &PROGRAM])?;
     fields.text(reader, "description");
-    let name = fields.text(reader, "name").unwrap_or_else(|| "agent".to_owned());
+    let name = fields.text(reader, "name").unwrap_or_default();
     if let (Some(node), false) = (fields.get("name"), (1..=LONGEST_NAME).contains(&name.chars().count())) {
         let message =
             format!("an agent's name has 1 to {LONGEST_NAME} characters, not {}", name.chars().count());
@@ -207,17 +208,21 @@ fn report_twice(reader: &mut Reader<'_>, node: Option<&Node>, tools: &[ToolDefin
 
 fn read_inline(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> InlineAgent {
     InlineAgent {
-        model: fields.text(reader, "model").unwrap_or_else(|| "agent".to_owned()),
+        model: fields.text(reader, "model").unwrap_or_default(),
         instructions: fields.text(reader, "instructions").unwrap_or_default(),
         output_schema: read_schema(reader, fields, "output_schema"),
-        temperature: fields.number(reader, "temperature", 0.0..=2.0),
-        max_tokens: fields.integer(reader, "max_tokens", 1.0..=1e9),
-        max_rounds: fields.integer(reader, "max_rounds", 1.0..=1000.0),
+        temperature: fields.number(reader, "temperature"),
+        max_tokens: fields.integer(reader, "max_tokens"),
+        max_rounds: fields.integer(reader, "max_rounds"),
     }
 }
 
 /// A JSON Schema; reports one that cannot be used.
-fn read_schema(reader: &mut Reader<'_>, fields: &mut Fields<'_>, key: &'static str) -> Option<Value> {
+pub(super) fn read_schema(
+    reader: &mut Reader<'_>,
+    fields: &mut Fields<'_>,
+    key: &'static str,
+) -> Option<Value> {
     let schema = Value::Object(fields.json_map(reader, key)?);
     let is_told = fields.get(key).is_some_and(|node| schemas::report(reader, node, "bad-schema"));
     if let (false, Err(error)) = (is_told, rehearsal_core::Schema::new(schema.clone()).check(&Value::Null)) {
@@ -232,9 +237,9 @@ fn read_chat(
     node: &Node,
     specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
 ) -> Option<Reached> {
-    let mut fields = reader.fields(node, "`chat`")?;
-    let url = fields.require_text(reader, "url", "url: http://127.0.0.1:8080/v1");
-    let model = fields.text(reader, "model").unwrap_or_else(|| "agent".to_owned());
+    let mut fields = reader.fields(node, "`chat`", &CHAT)?;
+    let url = fields.text(reader, "url").unwrap_or_default();
+    let model = fields.text(reader, "model").unwrap_or_default();
     let server = fields.get("start").and_then(|node| read_server(reader, node));
     let text = format!("openai-compatible:{model}@{url}");
     if let (Some(node), Err(why)) = (fields.get("url"), specification(&text.replace("${port}", "1"))) {
@@ -258,8 +263,8 @@ fn report_port(reader: &mut Reader<'_>, fields: &mut Fields<'_>, url: &str, has_
 }
 
 fn read_http(reader: &mut Reader<'_>, node: &Node) -> Option<HttpEndpoint> {
-    let mut fields = reader.fields(node, "`http`")?;
-    let url = fields.require_text(reader, "url", "url: http://127.0.0.1:8080/chat");
+    let mut fields = reader.fields(node, "`http`", &HTTP)?;
+    let url = fields.text(reader, "url").unwrap_or_default();
     let server = fields.get("start").and_then(|node| read_server(reader, node));
     report_port(reader, &mut fields, &url, server.is_some());
     report_address(reader, &mut fields, &url);
@@ -271,10 +276,10 @@ fn read_http(reader: &mut Reader<'_>, node: &Node) -> Option<HttpEndpoint> {
         reader.report(Problem::error("bad-template", node.span.clone(), why.to_string()));
     }
     let usage = fields.get("usage").and_then(|node| {
-        let mut usage = reader.fields(node, "`usage`")?;
+        let mut usage = reader.fields(node, "`usage`", &PATHS_OF_USAGE)?;
         let paths = (
-            usage.require_text(reader, "input", "input: usage.input_tokens"),
-            usage.require_text(reader, "output", "output: usage.output_tokens"),
+            usage.text(reader, "input").unwrap_or_default(),
+            usage.text(reader, "output").unwrap_or_default(),
         );
         usage.finish(reader);
         Some(paths)
@@ -284,10 +289,10 @@ fn read_http(reader: &mut Reader<'_>, node: &Node) -> Option<HttpEndpoint> {
         method: read_method(reader, &mut fields),
         headers: read_headers(reader, &mut fields),
         request,
-        response: fields.require_text(reader, "response", "response: reply.text"),
+        response: fields.text(reader, "response").unwrap_or_default(),
         session: fields.text(reader, "session"),
         usage,
-        timeout_ms: fields.integer(reader, "timeout_ms", 1.0..=1e9),
+        timeout_ms: fields.integer(reader, "timeout_ms"),
         server,
     };
     fields.finish(reader);
@@ -314,20 +319,14 @@ fn report_address(reader: &mut Reader<'_>, fields: &mut Fields<'_>, url: &str) {
     }
 }
 
-const METHODS: [(&str, &str); 3] = [("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH")];
-
 fn read_method(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> String {
-    fields.choice(reader, "method", &METHODS).unwrap_or("POST").to_owned()
+    fields.word(reader, "method").unwrap_or_default().to_owned()
 }
 
 fn read_headers(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Vec<(String, String)> {
     let Some(node) = fields.get("headers") else { return Vec::new() };
-    let NodeValue::Map(entries) = &node.value else {
-        drop(reader.fields(node, "`headers`"));
-        return Vec::new();
-    };
     let mut headers = Vec::new();
-    for entry in entries {
+    for entry in reader.names(node, "`headers`") {
         let what = format!("header `{}`", entry.key);
         let Some(value) = reader.text(&entry.value, &what) else { continue };
         if !is_header_name(&entry.key) {
@@ -349,15 +348,18 @@ fn is_header_name(name: &str) -> bool {
     reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_ok()
 }
 
+/// How long a server may take that says nothing else.
+const READY_WITHIN_MS: u64 = 10_000;
+
 fn read_server(reader: &mut Reader<'_>, node: &Node) -> Option<Server> {
     if !matches!(node.value, NodeValue::Map(_)) {
         let command = read_command(reader, node, "`start`")?;
-        return Some(Server { command, ready_within_ms: 10_000 });
+        return Some(Server { command, ready_within_ms: READY_WITHIN_MS });
     }
-    let mut fields = reader.fields(node, "`start`")?;
-    let command = fields.require(reader, "command", "command: python3 server.py");
+    let mut fields = reader.fields(node, "`start`", &SERVER)?;
+    let command = fields.require(reader, "command");
     let command = command.and_then(|node| read_command(reader, node, "`command`"));
-    let ready_within_ms = fields.integer(reader, "ready_within_ms", 1.0..=600_000.0).unwrap_or(10_000);
+    let ready_within_ms = fields.integer(reader, "ready_within_ms").unwrap_or(READY_WITHIN_MS);
     fields.finish(reader);
     Some(Server { command: command?, ready_within_ms })
 }
@@ -381,8 +383,8 @@ pub(super) fn read_command(reader: &mut Reader<'_>, node: &Node, what: &str) -> 
 }
 
 fn read_tool(reader: &mut Reader<'_>, node: &Node) -> Option<ToolDefinition> {
-    let mut fields = reader.fields(node, "a tool")?;
-    let name = fields.require_text(reader, "name", "name: look_up");
+    let mut fields = reader.fields(node, "a tool", &TOOL)?;
+    let name = fields.text(reader, "name").unwrap_or_default();
     let implementation = match (fields.get("command"), fields.get("http")) {
         (Some(node), None) => read_command(reader, node, "`command`").map(Implementation::Command),
         (None, Some(node)) => read_http_tool(reader, node),
@@ -419,8 +421,8 @@ fn read_http_tool(reader: &mut Reader<'_>, node: &Node) -> Option<Implementation
             headers: Vec::new(),
         });
     }
-    let mut fields = reader.fields(node, "`http`")?;
-    let url = fields.require_text(reader, "url", "url: https://example.com/tool");
+    let mut fields = reader.fields(node, "`http`", &HTTP_TOOL)?;
+    let url = fields.text(reader, "url").unwrap_or_default();
     report_address(reader, &mut fields, &url);
     let method = read_method(reader, &mut fields);
     let headers = read_headers(reader, &mut fields);

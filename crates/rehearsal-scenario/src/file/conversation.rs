@@ -1,7 +1,13 @@
 //! Conversations in a scenario file.
 
 use super::evaluation::{self, Evaluation};
+use super::keys::{
+    CONVERSATION, COUNTED_END, DEBUG_OPTIONS, END_QUESTION, MAX_TURNS, OWN_END, SCRIPTED_USER, SIMULATOR,
+    STATE_END, TOLD_END,
+};
 
+use rehearsal_core::Query;
+use rehearsal_core::keys::Table;
 use rehearsal_js::Expression;
 
 use crate::read::{Fields, Reader, choose};
@@ -93,6 +99,8 @@ pub struct TerminationCondition {
     pub llm_judge: Option<LlmCondition>,
     /// A JavaScript expression over the transcript that shows it.
     pub expression: Option<Expression>,
+    /// A query that the state satisfies.
+    pub matches: Option<Query>,
     /// The line it begins at.
     pub line: usize,
 }
@@ -112,6 +120,8 @@ pub enum TerminationKind {
     EscalationNeeded,
     /// What the user wanted is there.
     GoalAchieved,
+    /// The state satisfies a query.
+    StateMatches,
     /// Something of the author's own.
     CustomCondition,
 }
@@ -125,40 +135,31 @@ pub struct LlmCondition {
     pub threshold: f64,
 }
 
-/// The most turns that a conversation may be given.
-const MAX_TURNS: u32 = 20;
-
-const KINDS: [(&str, TerminationKind); 7] = [
-    ("max_turns_reached", TerminationKind::MaxTurnsReached),
-    ("user_expresses_satisfaction", TerminationKind::UserExpressesSatisfaction),
-    ("agent_provides_solution", TerminationKind::AgentProvidesSolution),
-    ("conversation_stuck", TerminationKind::ConversationStuck),
-    ("escalation_needed", TerminationKind::EscalationNeeded),
-    ("goal_achieved", TerminationKind::GoalAchieved),
-    ("custom_condition", TerminationKind::CustomCondition),
-];
-
-const KNOWLEDGE: [(&str, Knowledge); 3] = [
-    ("beginner", Knowledge::Beginner),
-    ("intermediate", Knowledge::Intermediate),
-    ("expert", Knowledge::Expert),
-];
+impl TerminationKind {
+    const ALL: [Self; 8] = [
+        Self::MaxTurnsReached,
+        Self::UserExpressesSatisfaction,
+        Self::AgentProvidesSolution,
+        Self::ConversationStuck,
+        Self::EscalationNeeded,
+        Self::GoalAchieved,
+        Self::StateMatches,
+        Self::CustomCondition,
+    ];
+}
 
 /// Reads a conversation; `has_input` says whether its step gives the first message.
 pub(super) fn read(reader: &mut Reader<'_>, node: &Node, has_input: bool) -> Option<Conversation> {
-    let mut fields = reader.fields(node, "`conversation`")?;
-    let there = fields.require(reader, "max_turns", "max_turns: 6");
-    let max_turns = there.and_then(|_| fields.integer(reader, "max_turns", 2.0..=f64::from(MAX_TURNS)));
+    let mut fields = reader.fields(node, "`conversation`", &CONVERSATION)?;
+    let max_turns = fields.integer(reader, "max_turns");
     let (user, script) = read_user(reader, &mut fields);
     if let (Some(turns), Some(script)) = (max_turns, script) {
         report_unsaid(reader, script, turns, has_input);
     }
     let conditions = fields.list(reader, "termination_conditions");
     let termination_conditions = conditions.iter().filter_map(|node| read_condition(reader, node)).collect();
-    let timeout_per_turn_ms =
-        fields.integer(reader, "timeout_per_turn_ms", 1000.0..=f64::INFINITY).unwrap_or(30_000);
-    let total_timeout_ms =
-        fields.integer(reader, "total_timeout_ms", 10_000.0..=f64::INFINITY).unwrap_or(300_000);
+    let timeout_per_turn_ms = fields.integer(reader, "timeout_per_turn_ms").unwrap_or_default();
+    let total_timeout_ms = fields.integer(reader, "total_timeout_ms").unwrap_or_default();
     let mut evaluations = |key: &'static str, what: &str, place: Place| {
         fields.get(key).map(|node| evaluation::read_all(reader, node, what, place)).unwrap_or_default()
     };
@@ -187,8 +188,7 @@ fn read_user<'n>(
     fields: &mut Fields<'n>,
 ) -> (Option<ConversationUser>, Option<&'n Node>) {
     let Some(node) = fields.get("user") else {
-        let example = "user_simulator: {persona: …, objective: …}";
-        let simulator = fields.require(reader, "user_simulator", example);
+        let simulator = fields.require(reader, "user_simulator");
         let simulator = simulator.and_then(|node| read_simulator(reader, node));
         return (simulator.map(ConversationUser::Simulator), None);
     };
@@ -201,8 +201,8 @@ fn read_user<'n>(
         let word = choose(reader, node, text, "`user` of `conversation`", &[("person", ())]);
         return (word.map(|()| ConversationUser::Person), None);
     }
-    let Some(mut user) = reader.fields(node, "`user`") else { return (None, None) };
-    let script = user.require(reader, "script", "script: [Hello, Thank you]");
+    let Some(mut user) = reader.fields(node, "`user`", &SCRIPTED_USER) else { return (None, None) };
+    let script = user.require(reader, "script");
     let lines = script.map(|node| reader.texts(node, "`script`")).unwrap_or_default();
     if let (Some(node), true) = (script, lines.is_empty()) {
         let problem = Problem::error("empty", node.span.clone(), "a user without a line says nothing");
@@ -228,19 +228,21 @@ fn report_unsaid(reader: &mut Reader<'_>, script: &Node, turns: u64, has_input: 
 }
 
 fn read_simulator(reader: &mut Reader<'_>, node: &Node) -> Option<UserSimulator> {
-    let mut fields = reader.fields(node, "`user_simulator`")?;
+    let mut fields = reader.fields(node, "`user_simulator`", &SIMULATOR)?;
     let simulator = UserSimulator {
         model_type: fields.text(reader, "model_type"),
-        temperature: fields.number(reader, "temperature", 0.0..=2.0).unwrap_or(0.7),
-        max_tokens: fields.integer(reader, "max_tokens", 50.0..=500.0).unwrap_or(200),
-        persona: fields.require_text(reader, "persona", "persona: who the user is"),
-        objective: fields.require_text(reader, "objective", "objective: what the user wants"),
+        temperature: fields.number(reader, "temperature").unwrap_or_default(),
+        max_tokens: fields.integer(reader, "max_tokens").unwrap_or_default(),
+        persona: fields.text(reader, "persona").unwrap_or_default(),
+        objective: fields.text(reader, "objective").unwrap_or_default(),
         style: fields.text(reader, "style"),
         constraints: fields.texts(reader, "constraints"),
         emotional_state: fields.text(reader, "emotional_state"),
-        knowledge_level: fields
-            .choice(reader, "knowledge_level", &KNOWLEDGE)
-            .unwrap_or(Knowledge::Intermediate),
+        knowledge_level: match fields.word(reader, "knowledge_level") {
+            Some("beginner") => Knowledge::Beginner,
+            Some("expert") => Knowledge::Expert,
+            _ => Knowledge::Intermediate,
+        },
         line: reader.line(node.span.start),
     };
     fields.finish(reader);
@@ -248,15 +250,19 @@ fn read_simulator(reader: &mut Reader<'_>, node: &Node) -> Option<UserSimulator>
 }
 
 fn read_condition(reader: &mut Reader<'_>, node: &Node) -> Option<TerminationCondition> {
-    let mut fields = reader.fields(node, "a termination condition")?;
-    let there = fields.require(reader, "type", "type: goal_achieved").is_some();
-    let kind = if there { fields.choice(reader, "type", &KINDS) } else { None };
+    let kinds: [&Table; 4] = [&COUNTED_END, &TOLD_END, &STATE_END, &OWN_END];
+    let mut fields = reader.fields_of_one(node, "a termination condition", &kinds)?;
+    let kind = fields.require(reader, "type").and_then(|node| {
+        let what = "`type` of a termination condition";
+        let text = reader.text(node, what)?;
+        choose(reader, node, &text, what, &TerminationKind::ALL.map(|kind| (kind.word(), kind)))
+    });
     let description = fields.text(reader, "description");
     let keywords = fields.get("keywords").map(|node| reader.texts(node, "`keywords`"));
     let llm_judge = fields.get("llm_judge").and_then(|node| {
-        let mut fields = reader.fields(node, "`llm_judge`")?;
-        let prompt = fields.require_text(reader, "prompt", "prompt: Is the goal reached?");
-        let threshold = fields.number(reader, "threshold", 0.0..=1.0).unwrap_or(0.8);
+        let mut fields = reader.fields(node, "`llm_judge`", &END_QUESTION)?;
+        let prompt = fields.text(reader, "prompt").unwrap_or_default();
+        let threshold = fields.number(reader, "threshold").unwrap_or_default();
         fields.finish(reader);
         Some(LlmCondition { prompt, threshold })
     });
@@ -280,10 +286,37 @@ fn read_condition(reader: &mut Reader<'_>, node: &Node) -> Option<TerminationCon
             problem.help("name a word, or remove `keywords` for those that every such condition has"),
         );
     }
+    let matches = read_query(reader, &mut fields, kind);
     report_condition(reader, &fields, kind);
     fields.finish(reader);
     let line = reader.line(node.span.start);
-    Some(TerminationCondition { kind: kind?, description, keywords, llm_judge, expression, line })
+    Some(TerminationCondition { kind: kind?, description, keywords, llm_judge, expression, matches, line })
+}
+
+/// Reads the query of a condition on the state.
+fn read_query(
+    reader: &mut Reader<'_>,
+    fields: &mut Fields<'_>,
+    kind: Option<TerminationKind>,
+) -> Option<Query> {
+    if kind == Some(TerminationKind::StateMatches) {
+        fields.require(reader, "matches")?;
+    }
+    let node = fields.get("matches")?;
+    let source = reader.names(node, "`matches`");
+    if source.is_empty() && matches!(node.value, NodeValue::Map(_)) {
+        let problem = Problem::error("always-true", node.span.clone(), "an empty `matches` asks for nothing");
+        reader.report_without_effect(problem.help("write, for example: {session.stage: done}"));
+    }
+    match Query::parse(&node.to_json()) {
+        Ok(query) => Some(query),
+        Err(_) if !matches!(node.value, NodeValue::Map(_)) => None,
+        Err(error) => {
+            let message = format!("`matches` is no query: {error}");
+            reader.report(Problem::error("invalid-query", node.span.clone(), message));
+            None
+        }
+    }
 }
 
 /// Reports a condition that never holds, or that says more than it does.
@@ -298,10 +331,11 @@ fn report_condition(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: Option<T
     }
     let without_effect: &[&str] = match kind {
         Some(TerminationKind::MaxTurnsReached | TerminationKind::ConversationStuck) => {
-            &["keywords", "llm_judge", "expression"]
+            &["keywords", "llm_judge", "expression", "matches"]
         }
-        Some(TerminationKind::CustomCondition) => &["keywords"],
-        Some(_) => &["expression"],
+        Some(TerminationKind::StateMatches) => &["keywords", "llm_judge", "expression"],
+        Some(TerminationKind::CustomCondition) => &["keywords", "matches"],
+        Some(_) => &["expression", "matches"],
         None => &[],
     };
     for key in without_effect {
@@ -313,10 +347,12 @@ fn report_condition(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: Option<T
 }
 
 fn read_debug(reader: &mut Reader<'_>, node: &Node) -> (bool, bool, bool) {
-    let Some(mut fields) = reader.fields(node, "`debug_options`") else { return (false, false, true) };
-    let simulation = fields.boolean(reader, "log_user_simulation").unwrap_or(false);
-    let decisions = fields.boolean(reader, "log_turn_decisions").unwrap_or(false);
-    let transcript = fields.boolean(reader, "export_full_transcript").unwrap_or(true);
+    let Some(mut fields) = reader.fields(node, "`debug_options`", &DEBUG_OPTIONS) else {
+        return (false, false, true);
+    };
+    let simulation = fields.boolean(reader, "log_user_simulation").unwrap_or_default();
+    let decisions = fields.boolean(reader, "log_turn_decisions").unwrap_or_default();
+    let transcript = fields.boolean(reader, "export_full_transcript").unwrap_or_default();
     fields.finish(reader);
     (simulation, decisions, transcript)
 }

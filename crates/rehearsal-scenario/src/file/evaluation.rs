@@ -5,7 +5,7 @@
 mod prices;
 mod source;
 
-use rehearsal_core::keys::Given;
+use rehearsal_core::keys::{Form, Given, Key};
 use rehearsal_metrics::evaluator::{Check, KINDS, Kind, Misplaced, Place};
 
 use self::source::FileSource;
@@ -65,13 +65,20 @@ pub(super) fn read_all(reader: &mut Reader<'_>, node: &Node, what: &str, place: 
     reader.list(node, what).iter().filter_map(|node| read(reader, node, place)).collect()
 }
 
+/// What every evaluation has, beside the keys of its type.
+const EVALUATION: &[Key] = &[
+    Key::required("type", Form::Text, "type: string_contains", "What is asked."),
+    Key::optional("description", Form::Text, "Why it is asked, in your own words."),
+];
+
 fn read(reader: &mut Reader<'_>, node: &Node, place: Place) -> Option<Evaluation> {
-    let mut fields = reader.fields(node, "an evaluation")?;
-    let word = fields.require(reader, "type", "type: string_contains")?;
+    let mut fields = reader.fields_by(node, "an evaluation", vec![EVALUATION])?;
+    let word = fields.require(reader, "type")?;
     let text = reader.text(word, "the `type` of an evaluation")?;
     let kinds: Vec<(&str, &Kind)> = KINDS.iter().map(|kind| (kind.name, kind)).collect();
     let kind = choose(reader, word, &text, "the `type` of an evaluation", &kinds)?;
     let description = fields.text(reader, "description");
+    fields.with(kind.keys);
     let check = kind.read(&mut Given::new(kind.keys, &mut FileSource::new(reader, &mut fields)));
     fields.finish(reader);
     let evaluation = Evaluation { line: reader.line(node.span.start), description, check };

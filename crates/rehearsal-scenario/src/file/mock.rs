@@ -6,6 +6,7 @@ use std::ops::Range;
 use rehearsal_core::StatePatch;
 use serde_json::{Map, Value};
 
+use super::keys::{AGENT_MOCK, MAX_DELAY_MS, MOCK, MOCK_ERROR, MOCK_METADATA, MOCK_WHEN};
 use super::{AgentUnderTest, Reached, ToolDefinition};
 use rehearsal_js::{Expression, SyntaxError};
 
@@ -75,9 +76,6 @@ pub(super) const ALWAYS_IN_CONTEXT: [(&str, &str); 3] = [
     ("turn", "the number of the turn"),
 ];
 
-/// The longest delay: a day.
-const MAX_DELAY_MS: f64 = 86_400_000.0;
-
 /// Reads a mock. `context` are the keys that the steps of the scenario give; an agent's file has no steps.
 pub(super) fn read(
     reader: &mut Reader<'_>,
@@ -85,10 +83,10 @@ pub(super) fn read(
     context: Option<&BTreeSet<String>>,
     agent: Option<&AgentUnderTest>,
 ) -> Option<Mock> {
-    let mut fields = reader.fields(node, "a mock")?;
+    let mut fields = reader.fields(node, "a mock", if context.is_some() { &MOCK } else { &AGENT_MOCK })?;
     fields.text(reader, "description");
     let service = fields.text(reader, "service");
-    let method = fields.require_text(reader, "method", "method: the tool's name");
+    let method = fields.text(reader, "method").unwrap_or_default();
     let when = fields.get("when").and_then(|node| read_when(reader, node, context)).unwrap_or_default();
     let response = fields.get_or_null("response").map(Node::to_json);
     let response_fn = fields.get("responseFn").and_then(|node| {
@@ -103,14 +101,7 @@ pub(super) fn read(
         fields.get("metadata").map_or((None, None), |node| read_metadata(reader, node));
     report_answers(reader, &fields, probability);
     let person = read_person(reader, &mut fields);
-    let state = fields.get("state").and_then(|node| match StatePatch::from_value(node.to_json()) {
-        Ok(patch) => Some(patch),
-        Err(error) => {
-            let problem = Problem::error("wrong-type", node.span.clone(), error.to_string());
-            reader.report(problem.help("write: state: {session: {key: value}}"));
-            None
-        }
-    });
+    let state = fields.get("state").and_then(|node| read_state(reader, node));
     let line = reader.line(node.span.start);
     let mock = Mock {
         service,
@@ -133,6 +124,18 @@ pub(super) fn read(
     }
     fields.finish(reader);
     Some(mock)
+}
+
+/// Reads what changes in a session's state.
+pub(super) fn read_state(reader: &mut Reader<'_>, node: &Node) -> Option<StatePatch> {
+    match StatePatch::from_value(node.to_json()) {
+        Ok(patch) => Some(patch),
+        Err(error) => {
+            let problem = Problem::error("wrong-type", node.span.clone(), error.to_string());
+            reader.report(problem.help("write: state: {session: {key: value}}"));
+            None
+        }
+    }
 }
 
 /// Keeps an expression that can be read, with its place for error messages.
@@ -250,7 +253,7 @@ impl Mock {
 }
 
 fn read_when(reader: &mut Reader<'_>, node: &Node, known: Option<&BTreeSet<String>>) -> Option<MockWhen> {
-    let mut fields = reader.fields(node, "`when`")?;
+    let mut fields = reader.fields(node, "`when`", &MOCK_WHEN)?;
     if let (Some(place), None) = (fields.key_span("context"), known) {
         let message = "an agent's file has no steps, which give calls their `context`";
         let problem = Problem::error("never-true", place, message);
@@ -318,25 +321,25 @@ fn read_matcher(reader: &mut Reader<'_>, node: &Node) -> Option<Expression> {
 }
 
 fn read_error(reader: &mut Reader<'_>, node: &Node) -> Option<MockError> {
-    let mut fields = reader.fields(node, "`error`")?;
+    let mut fields = reader.fields(node, "`error`", &MOCK_ERROR)?;
     let error = MockError {
-        code: fields.require_text(reader, "code", "code: API_ERROR"),
-        message: fields.require_text(reader, "message", "message: what went wrong"),
-        status: fields.number(reader, "status", f64::NEG_INFINITY..=f64::INFINITY),
+        code: fields.text(reader, "code").unwrap_or_default(),
+        message: fields.text(reader, "message").unwrap_or_default(),
+        status: fields.number(reader, "status"),
     };
     fields.finish(reader);
     Some(error)
 }
 
 fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> (Option<f64>, Option<f64>) {
-    let Some(mut fields) = reader.fields(node, "`metadata`") else { return (None, None) };
-    let delay = fields.number(reader, "delay", f64::NEG_INFINITY..=f64::INFINITY);
+    let Some(mut fields) = reader.fields(node, "`metadata`", &MOCK_METADATA) else { return (None, None) };
+    let delay = fields.any_number(reader, "delay");
     let possible = delay.filter(|delay| (0.0..=MAX_DELAY_MS).contains(delay));
     if let (Some(node), true) = (fields.get("delay"), delay.is_some() && possible.is_none()) {
         let message = format!("`delay` must be from 0 to {MAX_DELAY_MS} milliseconds, a day");
         reader.report_without_effect(Problem::error("out-of-range", node.span.clone(), message));
     }
-    let probability = fields.number(reader, "probability", 0.0..=1.0);
+    let probability = fields.number(reader, "probability");
     fields.finish(reader);
     (possible, probability)
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::keys::{PROVIDER, REPLY, RULE, RULE_WHEN, RULES, SCRIPT, SCRIPTED_CALL, SCRIPTED_USAGE};
 use crate::read::{Fields, Reader};
 use crate::yaml::{Node, NodeValue};
 use crate::{ModelUnusable, Problem};
@@ -13,6 +14,8 @@ pub struct NamedModel {
     pub key: String,
     /// Which model it is.
     pub model: ModelChoice,
+    /// The seed of the provider's sampling.
+    pub seed: Option<i64>,
     /// The line it stands at; 0 for one that was not in the file.
     pub line: usize,
 }
@@ -96,14 +99,11 @@ pub(super) fn read(
     node: &Node,
     specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
 ) -> Vec<NamedModel> {
-    let NodeValue::Map(entries) = &node.value else {
-        drop(reader.fields(node, "`models`"));
-        return Vec::new();
-    };
+    let entries = reader.names(node, "`models`");
     let read = |reader: &mut Reader<'_>, key: &str, node: &Node| read_model(reader, key, node, specification);
     let models = entries.iter().filter_map(|entry| {
-        let model = read(reader, &entry.key, &entry.value)?;
-        Some(NamedModel { key: entry.key.clone(), model, line: reader.line(entry.key_span.start) })
+        let (model, seed) = read(reader, &entry.key, &entry.value)?;
+        Some(NamedModel { key: entry.key.clone(), model, seed, line: reader.line(entry.key_span.start) })
     });
     models.collect()
 }
@@ -113,15 +113,16 @@ fn read_model(
     key: &str,
     node: &Node,
     specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
-) -> Option<ModelChoice> {
+) -> Option<(ModelChoice, Option<i64>)> {
     if let NodeValue::Text(text) = &node.value {
-        return read_provider(reader, node, text.clone(), specification);
+        return read_provider(reader, node, text.clone(), specification).map(|model| (model, None));
     }
-    let mut fields = reader.fields(node, format!("model `{key}`"))?;
+    let mut fields = reader.fields_of_one(node, format!("model `{key}`"), &[&PROVIDER, &SCRIPT, &RULES])?;
     let script = fields.get("script");
     let rules = fields.get("rules");
     let provider = fields.get("model");
     let base_url = fields.text(reader, "base_url");
+    let seed = fields.integer(reader, "seed").and_then(|seed| i64::try_from(seed).ok());
     let choice = match (script, rules, provider) {
         (Some(script), None, None) => {
             let items = reader.list(script, "`script`");
@@ -152,8 +153,13 @@ fn read_model(
             problem.help("write: {model: openai-compatible:NAME, base_url: http://127.0.0.1:8080/v1}"),
         );
     }
+    if let Some(place) = fields.key_span("seed").filter(|_| !matches!(choice, Some(ModelChoice::Provider(_))))
+    {
+        let problem = Problem::error("no-effect", place, "`seed` is for the model of a provider");
+        reader.report(problem.help("remove it"));
+    }
     fields.finish(reader);
-    choice
+    choice.map(|choice| (choice, seed))
 }
 
 fn read_provider(
@@ -178,14 +184,14 @@ fn read_reply_item(reader: &mut Reader<'_>, node: &Node) -> Option<ScriptedReply
     if let NodeValue::Text(text) = &node.value {
         return Some(ScriptedReply { say: Some(text.clone()), ..ScriptedReply::default() });
     }
-    let mut fields = reader.fields(node, "a turn of a script")?;
+    let mut fields = reader.fields(node, "a turn of a script", &REPLY)?;
     let reply = read_reply(reader, &mut fields);
     fields.finish(reader);
     Some(reply)
 }
 
 fn read_rule(reader: &mut Reader<'_>, node: &Node) -> Option<ScriptedRule> {
-    let mut fields = reader.fields(node, "a rule of a script")?;
+    let mut fields = reader.fields(node, "a rule of a script", &RULE)?;
     let when = fields.get("when").map(|node| read_conditions(reader, node)).unwrap_or_default();
     let reply = read_reply(reader, &mut fields);
     fields.finish(reader);
@@ -201,21 +207,25 @@ fn read_reply(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> ScriptedReply
         line: reader.line(fields.span().start),
         ..ScriptedReply::default()
     };
-    if let Some(tool) = fields.text(reader, "call") {
-        reply.calls.push((tool, fields.json_map(reader, "args").unwrap_or_default()));
+    let tool = fields.text(reader, "call");
+    if let (Some(place), None) = (fields.key_span("args"), &tool) {
+        let problem = Problem::error("no-effect", place, "`args` are those of `call`, and there is none");
+        reader.report(problem.help("add: call: the tool's name"));
     }
+    let args = fields.json_map(reader, "args").unwrap_or_default();
+    reply.calls.extend(tool.map(|tool| (tool, args)));
     for node in fields.list(reader, "calls") {
-        let Some(mut call) = reader.fields(node, "a call") else { continue };
-        let tool = call.require_text(reader, "tool", "tool: the tool's name");
+        let Some(mut call) = reader.fields(node, "a call", &SCRIPTED_CALL) else { continue };
+        let tool = call.text(reader, "tool").unwrap_or_default();
         reply.calls.push((tool, call.json_map(reader, "args").unwrap_or_default()));
         call.finish(reader);
     }
     reply.usage = fields.get("usage").and_then(|node| {
-        let mut usage = reader.fields(node, "`usage`")?;
-        let input = usage.integer(reader, "input", 0.0..=1e15);
-        let output = usage.integer(reader, "output", 0.0..=1e15);
+        let mut usage = reader.fields(node, "`usage`", &SCRIPTED_USAGE)?;
+        let input = usage.integer(reader, "input");
+        let output = usage.integer(reader, "output");
         usage.finish(reader);
-        Some((input.unwrap_or(0), output.unwrap_or(0)))
+        Some((input.unwrap_or_default(), output.unwrap_or_default()))
     });
     let says = [reply.say.is_some(), reply.json.is_some(), reply.fail.is_some()];
     let count = says.iter().filter(|says| **says).count();
@@ -231,7 +241,7 @@ fn read_reply(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> ScriptedReply
 }
 
 fn read_conditions(reader: &mut Reader<'_>, node: &Node) -> Vec<ScriptedCondition> {
-    let Some(mut fields) = reader.fields(node, "`when`") else { return Vec::new() };
+    let Some(mut fields) = reader.fields(node, "`when`", &RULE_WHEN) else { return Vec::new() };
     let mut conditions = Vec::new();
     conditions.extend(fields.text(reader, "user_contains").map(ScriptedCondition::UserContains));
     if let Some(pattern) = fields.text(reader, "user_matches") {
@@ -260,7 +270,7 @@ fn read_conditions(reader: &mut Reader<'_>, node: &Node) -> Vec<ScriptedConditio
     conditions.extend(fields.text(reader, "system_contains").map(ScriptedCondition::SystemContains));
     let conversation = fields.text(reader, "conversation_contains");
     conditions.extend(conversation.map(ScriptedCondition::ConversationContains));
-    conditions.extend(fields.integer(reader, "turn", 1.0..=1e6).map(ScriptedCondition::Turn));
+    conditions.extend(fields.integer(reader, "turn").map(ScriptedCondition::Turn));
     fields.finish(reader);
     conditions
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Map;
 
+use super::keys::PLUGIN;
 use super::{AgentUnderTest, Plugin, Reached};
 use crate::read::{Dialect, Fields, Reader};
 use crate::yaml::{Node, NodeValue};
@@ -38,11 +39,11 @@ fn read(reader: &mut Reader<'_>, node: &Node) -> Option<Plugin> {
         report_name(reader, node, name);
         return Some(Plugin { name: name.clone(), version: None, enabled: true, config: Map::new() });
     }
-    let mut fields = reader.fields(node, "a plugin")?;
+    let mut fields = reader.fields(node, "a plugin", &PLUGIN)?;
     let plugin = Plugin {
-        name: fields.require_text(reader, "name", "name: the plugin's package"),
+        name: fields.text(reader, "name").unwrap_or_default(),
         version: fields.text(reader, "version"),
-        enabled: fields.boolean(reader, "enabled").unwrap_or(true),
+        enabled: fields.boolean(reader, "enabled").unwrap_or_default(),
         config: fields.json_map(reader, "config").unwrap_or_default(),
     };
     if let Some(node @ Node { value: NodeValue::Text(_), .. }) = fields.get("name") {

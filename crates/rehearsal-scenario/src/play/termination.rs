@@ -29,7 +29,7 @@ impl Finding {
 
 impl TerminationKind {
     /// The word for it in a file.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::MaxTurnsReached => "max_turns_reached",
             Self::UserExpressesSatisfaction => "user_expresses_satisfaction",
@@ -37,6 +37,7 @@ impl TerminationKind {
             Self::ConversationStuck => "conversation_stuck",
             Self::EscalationNeeded => "escalation_needed",
             Self::GoalAchieved => "goal_achieved",
+            Self::StateMatches => "state_matches",
             Self::CustomCondition => "custom_condition",
         }
     }
@@ -54,7 +55,9 @@ impl TerminationKind {
                 &["escalate", "supervisor", "manager", "specialist", "human agent", "transfer"]
             }
             Self::GoalAchieved => &["done", "complete", "finished", "accomplished", "achieved"],
-            Self::MaxTurnsReached | Self::ConversationStuck | Self::CustomCondition => &[],
+            Self::MaxTurnsReached | Self::ConversationStuck | Self::StateMatches | Self::CustomCondition => {
+                &[]
+            }
         }
     }
 }
@@ -72,6 +75,7 @@ pub(crate) async fn holds(
             return Ok(Finding::new(false, "looked at when the turns are over"));
         }
         TerminationKind::ConversationStuck => return Ok(stuck(turns)),
+        TerminationKind::StateMatches => return Ok(by_state(condition, scene)),
         _ => {}
     }
     if let Some(expression) = &condition.expression {
@@ -105,6 +109,13 @@ pub(crate) async fn holds(
 /// Where the questions about the conversation of a step stand on the judge's ledger.
 pub(crate) fn question_path(step: usize) -> InvocationId {
     InvocationId::root("condition").child(step)
+}
+
+fn by_state(condition: &TerminationCondition, scene: &Scene<'_>) -> Finding {
+    let Some(query) = &condition.matches else { return Finding::new(false, "it has no query") };
+    let holds = query.matches(&scene.ledger().state().to_value());
+    let verb = if holds { "matches" } else { "does not match" };
+    Finding::new(holds, format!("the state {verb} {}", rehearsal_core::json::shown(query.source())))
 }
 
 fn stuck(turns: &[TurnView<'_>]) -> Finding {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::http_tool::HttpTool;
 use super::{describe, program, told};
-use rehearsal_world::environment::{Background, Command, Environment as _, LocalEnvironment};
+use rehearsal_world::environment::{Background, Command, Environment};
 use rehearsal_world::remote::{Connection, Guard, Launcher};
 
 use crate::file::agent::object;
@@ -26,7 +26,7 @@ pub(super) const TOOL_TIMEOUT: Duration = Duration::from_mins(1);
 /// Where programs of an agent run: in the folder of its file, knowing the folder of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Workplace {
-    pub(crate) folder: Arc<LocalEnvironment>,
+    pub(crate) folder: Arc<dyn Environment>,
     /// The folder of the scenario's file.
     pub(crate) directory: PathBuf,
     /// The folder of the file that has the agent, where its programs run.
@@ -35,11 +35,11 @@ pub(crate) struct Workplace {
 
 impl Workplace {
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
-        variables(&self.folder, &self.directory)
+        variables(&*self.folder, &self.directory)
     }
 }
 
-fn variables(folder: &LocalEnvironment, directory: &Path) -> BTreeMap<String, String> {
+fn variables(folder: &dyn Environment, directory: &Path) -> BTreeMap<String, String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     BTreeMap::from([
         ("REHEARSAL_FOLDER".to_owned(), text(folder.folder())),
@@ -186,7 +186,7 @@ impl Guard for Held {
 pub(crate) async fn start_server(
     server: &Server,
     port: u16,
-    folder: &LocalEnvironment,
+    folder: &dyn Environment,
     directory: &Path,
     home: &Path,
 ) -> Result<Background, String> {
@@ -227,6 +227,6 @@ pub(crate) fn free_port() -> std::io::Result<u16> {
 }
 
 /// Tells a command agent that it has tools it can call.
-pub(crate) fn introduction_context(directory: &Path, folder: Option<&LocalEnvironment>) -> Value {
+pub(crate) fn introduction_context(directory: &Path, folder: Option<&dyn Environment>) -> Value {
     json!({"scenario_dir": directory, "folder": folder.map(|folder| folder.folder().to_path_buf())})
 }

@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use rehearsal_core::{StepStatus, Verdict};
 use rehearsal_sim::Cancel;
+use rehearsal_world::environment::{
+    Command, Environment, EnvironmentError, EnvironmentProvider, Execution, File, Files, LocalOptions,
+    Program,
+};
 use serde_json::{Value, json};
 
 use crate::stage::{Play, play, problems};
@@ -247,4 +251,73 @@ async fn output_that_was_not_kept_whole_is_not_evaluated() {
     let played = play(text).await;
     played.came_to(Verdict::Error);
     assert!(played.error().contains("more than are kept"), "{}", played.error());
+}
+
+/// An environment that is no folder of this machine: files in memory, and commands that say what they were.
+#[derive(Debug, Default)]
+struct InMemory {
+    files: std::sync::Mutex<Vec<(String, String)>>,
+}
+
+#[async_trait::async_trait]
+impl Environment for InMemory {
+    async fn write(&self, files: &[(String, String)]) -> Result<(), EnvironmentError> {
+        self.files.lock().unwrap().extend_from_slice(files);
+        Ok(())
+    }
+
+    async fn run(&self, command: &Command) -> Result<Execution, EnvironmentError> {
+        let Program::Code { code, .. } = &command.program else { unreachable!("only code steps run here") };
+        let (stdout, stderr) = (format!("ran {code}"), String::new());
+        self.files.lock().unwrap().push(("ran.txt".to_owned(), code.clone()));
+        Ok(Execution {
+            exit_code: Some(0),
+            signal: None,
+            stdout,
+            stderr,
+            stdout_omitted: 0,
+            stderr_omitted: 0,
+            timed_out: false,
+            duration: std::time::Duration::ZERO,
+        })
+    }
+
+    async fn files(&self) -> Result<Files, EnvironmentError> {
+        let files = self.files.lock().unwrap().clone();
+        let files = files.into_iter().map(|(path, content)| (path, File::Text(content))).collect();
+        Ok(Files { files, truncated: 0 })
+    }
+
+    async fn close(&self) -> Result<(), EnvironmentError> {
+        Ok(())
+    }
+
+    fn folder(&self) -> &std::path::Path {
+        std::path::Path::new("/nowhere")
+    }
+}
+
+#[derive(Debug)]
+struct Provider;
+
+impl EnvironmentProvider for Provider {
+    fn provide(&self, _: LocalOptions) -> Result<std::sync::Arc<dyn Environment>, EnvironmentError> {
+        Ok(std::sync::Arc::new(InMemory::default()))
+    }
+}
+
+#[tokio::test]
+async fn a_scenario_runs_in_whatever_environment_it_is_given() {
+    let text = "setup: {virtual_fs: {notes.txt: hello}}
+run:
+  - code: make cheese
+    evaluations:
+      - {type: string_contains, value: ran make cheese}
+      - {type: file_contains, path: notes.txt, value: hello}
+      - {type: file_contains, path: ran.txt, value: cheese}
+";
+    Play::new(text).environments(Provider).run().await.passed();
+    let program = "agent: {command: python3 agent.py}\nrun: [{input: hi, evaluations: []}]\n";
+    let played = Play::new(program).environments(Provider).run().await;
+    assert!(played.error().contains("this environment starts no process to talk with"), "{}", played.error());
 }

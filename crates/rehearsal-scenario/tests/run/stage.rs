@@ -15,8 +15,8 @@ use rehearsal_models::{
     IntoAnswer, Matcher, ModelSpec, ParseSpecError, Providers, Reply, Rule, ScriptedModel,
 };
 use rehearsal_scenario::{
-    Backstage, CheckOptions, CompileError, ModelChoice, ModelUnusable, Problem, Scenario, ScriptedCondition,
-    ScriptedReply, check_with, compile,
+    Backstage, CheckOptions, CompileError, EnvironmentProvider, LocalProvider, ModelChoice, ModelUnusable,
+    Problem, Scenario, ScriptedCondition, ScriptedReply, check_with, compile_in,
 };
 use rehearsal_sim::person::People;
 use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Suite};
@@ -79,6 +79,7 @@ pub(crate) struct Play {
     variables: Vec<(String, String)>,
     cancel: Cancel,
     people: Option<Arc<dyn People>>,
+    environments: Arc<dyn EnvironmentProvider>,
 }
 
 impl Play {
@@ -98,7 +99,13 @@ impl Play {
             variables: std::env::var("PATH").map(|path| ("PATH".to_owned(), path)).into_iter().collect(),
             cancel: Cancel::default(),
             people: None,
+            environments: Arc::new(LocalProvider),
         }
+    }
+
+    pub(crate) fn environments(mut self, environments: impl EnvironmentProvider + 'static) -> Self {
+        self.environments = Arc::new(environments);
+        self
     }
 
     pub(crate) fn live(mut self) -> Self {
@@ -152,7 +159,7 @@ impl Play {
             variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
         };
         let nothing = WorkerCommand { program: "no-worker".into(), args: Vec::new() };
-        compile(
+        compile_in(
             self.scenario.clone(),
             Backstage {
                 supervisor: None,
@@ -166,6 +173,7 @@ impl Play {
                 timeout: self.timeout,
                 commands: rehearsal_scenario::Commands::Allowed,
             },
+            self.environments.clone(),
         )
     }
 

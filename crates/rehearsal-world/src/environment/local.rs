@@ -132,16 +132,6 @@ impl LocalEnvironment {
             Place { folder, scripts: root.clone(), variables, limits, clock, supervisor, masker, commands };
         Ok(Self { root, place, keep: options.keep })
     }
-
-    /// Starts a process to talk with, in `directory` where that is given; it is ended when it is dropped.
-    pub async fn start(
-        &self,
-        program: &Program,
-        variables: &BTreeMap<String, String>,
-        directory: Option<&Path>,
-    ) -> Result<Process, EnvironmentError> {
-        process::start(&self.place, directory, program, variables).await
-    }
 }
 
 #[async_trait]
@@ -181,6 +171,15 @@ impl Environment for LocalEnvironment {
 
     fn folder(&self) -> &Path {
         &self.place.folder
+    }
+
+    async fn start(
+        &self,
+        program: &Program,
+        variables: &BTreeMap<String, String>,
+        directory: Option<&Path>,
+    ) -> Result<Process, EnvironmentError> {
+        process::start(&self.place, directory, program, variables).await
     }
 }
 

@@ -120,7 +120,12 @@ fn agent_file(args: &EvalArgs) -> Result<AgentFile, CommandError> {
     let mut file = selection.agent_file(&args.agent)?;
     for (role, spec) in &args.models {
         file.models.retain(|own| own.key != *role);
-        file.models.push(NamedModel { key: role.clone(), model: ModelChoice::named(spec), line: 0 });
+        file.models.push(NamedModel {
+            key: role.clone(),
+            model: ModelChoice::named(spec),
+            seed: None,
+            line: 0,
+        });
     }
     Ok(file)
 }

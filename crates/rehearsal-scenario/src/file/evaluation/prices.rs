@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 
 use rehearsal_metrics::{Price, Prices};
 
+use crate::file::keys::PRICE;
 use crate::read::Reader;
-use crate::yaml::{Node, NodeValue};
+use crate::yaml::Node;
 
 /// Reads `prices` of a file.
 pub(crate) fn read_prices(reader: &mut Reader<'_>, node: &Node) -> Prices {
-    let NodeValue::Map(entries) = &node.value else {
-        drop(reader.fields(node, "`prices`"));
-        return Prices::default();
-    };
     let mut prices = BTreeMap::new();
-    for entry in entries {
+    for entry in reader.names(node, "`prices`") {
         let what = format!("the price of `{}`", entry.key);
         if let Some(price) = read_price(reader, &entry.value, what) {
             prices.insert(entry.key.clone(), price);
@@ -24,15 +21,10 @@ pub(crate) fn read_prices(reader: &mut Reader<'_>, node: &Node) -> Prices {
 }
 
 fn read_price(reader: &mut Reader<'_>, node: &Node, what: String) -> Option<Price> {
-    let any = 0.0..=f64::INFINITY;
-    let mut fields = reader.fields(node, what)?;
-    let mut require = |key: &'static str, example: &str| {
-        fields.require(reader, key, example)?;
-        fields.number(reader, key, any.clone())
-    };
-    let input = require("input", "input: 2.5");
-    let output = require("output", "output: 10");
-    let cached = fields.number(reader, "cached", any);
+    let mut fields = reader.fields(node, what, &PRICE)?;
+    let input = fields.number(reader, "input");
+    let output = fields.number(reader, "output");
+    let cached = fields.number(reader, "cached");
     fields.finish(reader);
     Some(Price { input: input?, output: output?, cached })
 }

@@ -1,8 +1,8 @@
 //! The values of a map in a file, read by a table of keys, with every problem at its place.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
-use rehearsal_core::keys::{At, Complaint, Form, Key, Need, Source, whole};
+use rehearsal_core::keys::{At, Complaint, Form, Key, Source, whole};
 use serde_json::{Map, Value};
 
 use crate::Problem;
@@ -23,15 +23,7 @@ impl<'s, 'r, 'n> FileSource<'s, 'r, 'n> {
 
     /// What stands at a key, if something does; reports that it must where it must.
     fn node(&mut self, key: &Key) -> Option<&'n Node> {
-        match key.need {
-            Need::Required(example) => self.fields.require(self.reader, key.name, example),
-            Need::Optional | Need::Default(_) => self.fields.get(key.name),
-        }
-    }
-
-    fn text(&mut self, key: &Key) -> Option<String> {
-        self.node(key)?;
-        self.fields.text(self.reader, key.name)
+        self.fields.wanted(self.reader, key.name)
     }
 
     fn texts(&mut self, key: &Key) -> Option<Vec<String>> {
@@ -49,22 +41,6 @@ impl<'s, 'r, 'n> FileSource<'s, 'r, 'n> {
             found.extend(choose(self.reader, item, &text, noun, &words).map(str::to_owned));
         }
         Some(found)
-    }
-
-    fn word(&mut self, key: &Key, words: &[&str]) -> Option<String> {
-        self.node(key)?;
-        let words: Vec<(&str, &str)> = words.iter().map(|word| (*word, *word)).collect();
-        self.fields.choice(self.reader, key.name, &words).map(str::to_owned)
-    }
-
-    fn number(&mut self, key: &Key, range: RangeInclusive<f64>) -> Option<f64> {
-        self.node(key)?;
-        self.fields.number(self.reader, key.name, range)
-    }
-
-    fn whole(&mut self, key: &Key, range: RangeInclusive<f64>) -> Option<u64> {
-        self.node(key)?;
-        self.fields.integer(self.reader, key.name, range)
     }
 
     fn pair(&mut self, key: &Key) -> Option<Value> {
@@ -101,7 +77,7 @@ impl<'s, 'r, 'n> FileSource<'s, 'r, 'n> {
     }
 
     fn map(&mut self, node: &Node, what: &str, keys: &'static [Key]) -> Option<Map<String, Value>> {
-        let mut fields = self.reader.fields(node, what)?;
+        let mut fields = self.reader.fields_by(node, what, vec![keys])?;
         let mut found = Map::new();
         for key in keys {
             let value = FileSource::new(self.reader, &mut fields).value(key);
@@ -145,9 +121,11 @@ fn item_span(list: &Node, number: usize, name: &str) -> Option<Range<usize>> {
 impl Source for FileSource<'_, '_, '_> {
     fn value(&mut self, key: &Key) -> Option<Value> {
         match key.form {
-            Form::Text => self.text(key).map(Value::from),
+            Form::Text | Form::Length(..) | Form::Like(_) => {
+                self.fields.text(self.reader, key.name).map(Value::from)
+            }
             Form::TellingText(always) => {
-                let text = self.text(key)?;
+                let text = self.fields.text(self.reader, key.name)?;
                 self.report_empty_text(key, &text, always);
                 Some(text.into())
             }
@@ -158,18 +136,12 @@ impl Source for FileSource<'_, '_, '_> {
                 self.texts(key).map(Value::from)
             }
             Form::SomeWords(noun, words) => self.words(key, noun, words).map(Value::from),
-            Form::Word(words) => self.word(key, words).map(Value::from),
-            Form::Flag => {
-                self.node(key)?;
-                self.fields.boolean(self.reader, key.name).map(Value::from)
-            }
-            Form::Whole(low, high) => self.whole(key, low..=high).map(Value::from),
-            Form::Number(low, high) => self.number(key, low..=high).map(Value::from),
+            Form::Word(_) => self.fields.word(self.reader, key.name).map(Value::from),
+            Form::Flag | Form::True => self.fields.boolean(self.reader, key.name).map(Value::from),
+            Form::Whole(..) => self.fields.integer(self.reader, key.name).map(Value::from),
+            Form::Number(..) => self.fields.number(self.reader, key.name).map(Value::from),
             Form::Pair => self.pair(key),
-            Form::Map | Form::SomeMap => {
-                self.node(key)?;
-                self.fields.json_map(self.reader, key.name).map(Value::Object)
-            }
+            Form::Map | Form::SomeMap => self.fields.json_map(self.reader, key.name).map(Value::Object),
             Form::Schema => {
                 let node = self.node(key)?;
                 // What other runners drop unread is told as a whole, by whoever reads it.
@@ -179,6 +151,15 @@ impl Source for FileSource<'_, '_, '_> {
                 self.fields.json_map(self.reader, key.name).map(Value::Object)
             }
             Form::Any => self.fields.get_or_null(key.name).map(Node::to_json),
+            // Evaluators have none of these; whoever reads maps that have does it by their tables.
+            Form::List(_)
+            | Form::SomeOf(_)
+            | Form::Names(..)
+            | Form::Table(_)
+            | Form::OneOf(_)
+            | Form::About(..)
+            | Form::Part(_)
+            | Form::Own(_) => self.node(key).map(Node::to_json),
             Form::Keys(keys) => self.keys(key, keys).map(Value::Object),
             Form::Items(keys) => self.items(key, keys).map(Value::Array),
         }
