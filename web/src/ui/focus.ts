@@ -8,16 +8,19 @@ export function firstField(form: Element | null): HTMLElement | undefined {
   return controls.find((control) => !control.closest(".form-head, .segments, .tool-picker, .prepared"));
 }
 
-let soon = 0;
+let wishes = 0;
 
 /**
- * Puts the focus somewhere once it is on the page; whoever has gone to another control meanwhile stays there. The last
- * wish counts: one that a slow page has not come to yet must not take the focus from what was done since.
+ * Puts the focus somewhere once what was just done is on the page, and before anybody can do anything else: a frame may
+ * come late, or never where nobody looks. Whoever has gone to another control meanwhile stays there. The last wish counts.
  */
 export function focusSoon(find: () => HTMLElement | null | undefined): void {
   const before = document.activeElement;
-  cancelAnimationFrame(soon);
-  soon = requestAnimationFrame(() => {
+  wishes += 1;
+  const wish = wishes;
+  // React puts on the page what an event changed in a microtask of its own, which was asked for before this one.
+  queueMicrotask(() => {
+    if (wish !== wishes) return;
     const now = document.activeElement;
     if (now === before || isAtRest() || now?.matches(PLACES)) find()?.focus();
   });
