@@ -166,6 +166,26 @@ fn results_are_json_too() {
     assert_eq!(result["results"][1]["metrics"]["response_match_score"]["score"], 1.0);
 }
 
+#[test]
+fn events_are_in_the_json_where_they_are_asked_for() {
+    let folder = folder();
+    let eval = "eval g.evalset.json --agent agent.yaml --golden-tools --json - --junit j.xml";
+    let read = |more: &str| -> Value {
+        rehearsal_core::json::from_str(&folder.run(&format!("{eval}{more}")).stdout).unwrap()
+    };
+    assert!(read(" --no-store")["results"][0]["events"].is_null());
+    let with = read(" --events");
+    let events = with["results"][0]["events"].as_array().unwrap();
+    let kinds: Vec<&Value> = events.iter().map(|event| &event["body"]["type"]).collect();
+    assert!(kinds.contains(&&json!("tool_call")) && kinds.contains(&&json!("session_ended")), "{kinds:?}");
+    // The store has them already.
+    let kept: Value = rehearsal_core::json::from_str(&folder.run("runs last --json").stdout).unwrap();
+    assert_eq!(kept["result"]["results"][0]["name"], "adds");
+    assert!(kept["result"]["results"][0]["events"].is_null());
+    let junit = std::fs::read_to_string(folder.path().join("j.xml")).unwrap();
+    assert!(junit.contains("<testcase name=\"adds\" classname=\"sums\""), "{junit}");
+}
+
 fn write(folder: &Folder, name: &str, text: &str) {
     std::fs::write(folder.path().join(name), text).unwrap();
 }

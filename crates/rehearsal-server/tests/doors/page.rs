@@ -127,6 +127,39 @@ async fn a_turn_is_shown_whole_though_the_ledger_keeps_what_is_new() {
 }
 
 #[tokio::test]
+async fn results_of_an_earlier_version_are_given_in_the_form_of_today() {
+    let stage = Stage::open().await;
+    let golden = |name: &str| {
+        let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../rehearsal-core/tests/golden/");
+        let text = std::fs::read_to_string(format!("{place}{name}")).unwrap();
+        rehearsal_core::json::from_str::<Value>(&text).unwrap()
+    };
+    let record = RunRecord {
+        id: "old".to_owned(),
+        started_at: 1_000,
+        ended_at: Some(9_000),
+        title: "a suite".to_owned(),
+        status: "failed".to_owned(),
+        about: RunAbout::default(),
+        result: Some(golden("result-run-1.json")),
+    };
+    stage.store().await.put_run(&record).await.unwrap();
+    let listed = stage.get("/v1/runs").await.is(200);
+    let today = golden("result-run-2.json");
+    assert_eq!(listed["runs"][0]["duration_ms"], today["duration_ms"]);
+    assert_eq!(listed["runs"][0]["summary"], today["summary"]);
+    let whole = stage.get("/v1/runs/old").await.is(200);
+    let read = |value: &Value| rehearsal_core::RunResult::read(value.clone()).unwrap();
+    assert_eq!(read(&whole["result"]), read(&today));
+    let schema = &stage.get("/openapi.json").await.json()["components"]["schemas"];
+    assert_eq!(schema["RunView"]["properties"]["result"]["$ref"], "#/components/schemas/RunResult");
+    assert_eq!(
+        schema["RunResult"]["properties"]["results"]["items"]["$ref"],
+        "#/components/schemas/CaseResult"
+    );
+}
+
+#[tokio::test]
 async fn lists_of_runs_say_how_many_passed() {
     let stage = Stage::open().await;
     let run = |id: &str, result: Option<Value>| RunRecord {
