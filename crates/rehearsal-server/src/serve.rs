@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub struct ServerConfig {
     pub grpc_port: Option<u16>,
     /// What callers must show.
     pub token: String,
+    /// The file that keeps which browsers were shut out before their day was over; without one, a restart forgets it.
+    pub ended_visits: Option<PathBuf>,
     /// Names under which the server is called, besides those of loopback.
     pub names: Vec<String>,
     /// How long the asker of a cue may be gone before the cue counts as abandoned.
@@ -78,7 +81,7 @@ impl Server {
             Some(port) => Some(bind(IpAddr::V4(Ipv4Addr::LOCALHOST), port, "--grpc-port").await?),
             None => None,
         };
-        let visits = Visits::new(&config.token, clock.clone());
+        let visits = Visits::new(&config.token, clock.clone(), config.ended_visits);
         let desk = Desk::new(store, clock, Arc::new(Adksim), config.grace);
         let metrics = Metrics::default();
         let app = Arc::new(App {

@@ -123,6 +123,7 @@ async fn bind(args: &ServeArgs, token: &Token, store: StoreRef) -> Result<Server
         port: args.port,
         grpc_port: args.grpc_port,
         token: token.text.clone(),
+        ended_visits: Some(place::token_file().with_file_name("ended-visits")),
         names: args.names.clone(),
         grace: Duration::from_secs(args.grace.into()),
     };

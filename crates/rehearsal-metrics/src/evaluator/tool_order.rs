@@ -88,6 +88,16 @@ pub enum OrderRule {
     },
 }
 
+impl OrderRule {
+    /// The words of the user after which the rule holds, where there are some.
+    pub fn after_words(&self) -> Option<&str> {
+        match self {
+            Self::NeverAfterUserSays(words) => Some(words),
+            Self::NeverBefore(_) | Self::EachWithin { .. } => None,
+        }
+    }
+}
+
 impl Evaluator for ToolOrder {
     const TYPE: &'static str = "tool_order";
     const ABOUT: &'static str = "Calls of tools keep a rule on their order.";

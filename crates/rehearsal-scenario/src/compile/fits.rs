@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use rehearsal_core::{Query, Schema, Violation};
+use rehearsal_metrics::folded;
 use serde_json::Value;
 
 use self::patterns::{Misfit, Patterns};
 use super::line_span;
 use crate::read::nearest;
 use crate::{
-    Action, AgentFile, AgentUnderTest, AnsweredBy, CallStatus, Check, Dialect, Mock, ModelChoice, Problem,
-    Reached, Scenario, ScriptedReply, Severity, ToolDefinition, UserTool,
+    Action, AgentFile, AgentUnderTest, AnsweredBy, CallStatus, Check, ConversationUser, Dialect, Mock,
+    ModelChoice, Problem, Reached, Scenario, ScriptedReply, Severity, ToolDefinition, UserTool,
 };
 
 mod patterns;
@@ -40,6 +41,7 @@ impl Scenario {
         }
         problems.extend(self.unfit_evaluations(agent, text));
         problems.extend(self.unfit_calls(agent, text));
+        problems.extend(self.unsaid(text));
         if self.dialect == Dialect::ElizaOs {
             for problem in &mut problems {
                 problem.severity = Severity::Warning;
@@ -70,6 +72,33 @@ impl Scenario {
                 let message = format!("{}, {so}", misfit.message);
                 let problem = Problem::error(code, line_span(text, evaluation.line), message);
                 problems.push(misfit.help(problem));
+            }
+        }
+        problems
+    }
+
+    /// Rules on what comes after words of the user, where all that the user says is known and these are not in it.
+    fn unsaid(&self, text: &str) -> Vec<Problem> {
+        let mut said = Vec::new();
+        for step in &self.run {
+            match &step.action {
+                Action::Input(input) => said.push(folded(input)),
+                Action::Conversation { input, conversation } => {
+                    let ConversationUser::Script(lines) = &conversation.user else { return Vec::new() };
+                    said.extend(input.iter().chain(lines).map(|line| folded(line)));
+                }
+                Action::Code { .. } => {}
+            }
+        }
+        let mut problems = Vec::new();
+        for evaluation in self.evaluations() {
+            let Check::ToolOrder(order) = &evaluation.check else { continue };
+            let Some(words) = order.rule.after_words() else { continue };
+            if said.iter().all(|line| !line.contains(&folded(words))) {
+                let message = format!("the user of this file never says {words:?}, so this always holds");
+                let mut problem = Problem::error("always-true", line_span(text, evaluation.line), message);
+                problem.severity = Severity::Warning;
+                problems.push(problem.help("write it as an `input` or a line of the user has it"));
             }
         }
         problems

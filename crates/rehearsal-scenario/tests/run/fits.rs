@@ -144,3 +144,20 @@ run:
     assert!(found.contains("[to fill it in, write: ${env.HEADER}]"), "{found}");
     assert!(!found.contains("KEPT"), "{found}");
 }
+
+#[test]
+fn words_that_the_user_never_says_are_told_where_all_of_them_are_known() {
+    let rule = |words: &str| format!("{{type: tool_order, never: [find], after_user_says: {words}}}");
+    let of = |words: &str| problems(&of_tool(&rule(words), "input: {id: 7}"));
+    assert!(of("stopp").contains("never says \"stopp\", so this always holds"), "{}", of("stopp"));
+    assert_eq!(of("GO"), "");
+    let with = |user: &str, words: &str| {
+        let text = of_tool(FINE, "input: {id: 7}");
+        let talk =
+            format!("  - conversation: {{max_turns: 2, {user}, final_evaluations: [{}]}}\n", rule(words));
+        problems(&format!("{text}{talk}")).contains("so this always holds")
+    };
+    assert!(with("user: {script: [hello, then]}", "stopp"));
+    assert!(!with("user: {script: [hello, then]}", "then"));
+    assert!(!with("user_simulator: {persona: p, objective: o}", "stopp"));
+}

@@ -86,6 +86,7 @@ impl Stage {
             port: self.address.port(),
             grpc_port: Some(self.grpc_address.port()),
             token: TOKEN.to_owned(),
+            ended_visits: Some(self.folder.path().join("ended-visits")),
             names: vec!["rehearsal.test".to_owned()],
             grace: self.grace,
         };

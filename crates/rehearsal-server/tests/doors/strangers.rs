@@ -85,6 +85,7 @@ async fn in_own_time(folder: &tempfile::TempDir) -> std::net::SocketAddr {
         port: 0,
         grpc_port: None,
         token: TOKEN.to_owned(),
+        ended_visits: None,
         names: Vec::new(),
         grace: Duration::from_hours(1),
     };

@@ -72,7 +72,7 @@ async fn a_visit_is_for_one_server() {
 
 #[tokio::test]
 async fn a_visit_can_be_ended() {
-    let stage = Stage::open().await;
+    let mut stage = Stage::open().await;
     let (cookie, other) = (visit(&stage).await, visit(&stage).await);
     // Another site cannot do it.
     let foreign = shows(&stage, Method::POST, "/v1/lock", &cookie).header("origin", "https://evil.test");
@@ -85,6 +85,11 @@ async fn a_visit_can_be_ended() {
     Reply::to(shows(&stage, Method::GET, "/v1/sessions", &cookie)).await.is(401);
     Reply::to(shows(&stage, Method::GET, "/v1/sessions", &other)).await.is(200);
     Reply::to(stage.stranger(Method::POST, "/v1/lock")).await.refused(401, "unauthorized");
+    // A copy that somebody made of it opens nothing after a restart either.
+    stage.end().await;
+    stage.start().await;
+    Reply::to(shows(&stage, Method::GET, "/v1/sessions", &cookie)).await.is(401);
+    Reply::to(shows(&stage, Method::GET, "/v1/sessions", &other)).await.is(200);
 }
 
 #[tokio::test]
