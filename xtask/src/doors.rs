@@ -302,6 +302,7 @@ mod tests {
         let dependencies = dependencies.split(',').map(str::trim).filter(|each| !each.is_empty());
         Package {
             name: name.to_owned(),
+            version: "0.1.0".to_owned(),
             manifest: PathBuf::from(format!("crates/{name}/Cargo.toml")),
             dependencies: dependencies
                 .map(|each| match each.split_once(' ') {

@@ -14,6 +14,11 @@ impl Failure {
         Self { cause: cause.into(), hint: None }
     }
 
+    /// The same, said of something.
+    pub(crate) fn of(self, what: &str) -> Self {
+        Self { cause: format!("{what}: {}", self.cause), ..self }
+    }
+
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }

@@ -1,4 +1,4 @@
-//! The project's own chores: set-up, test, doors, bench, book.
+//! The project's own chores: set-up, test, doors, bench, book, dist.
 //!
 //! Each command is one file, named for it. Exit codes are those of the product: 0 passed, 1 not passed, 2 bad
 //! input or set-up.
@@ -7,10 +7,12 @@
 mod bench;
 mod book;
 mod child;
+mod dist;
 mod doors;
 mod failure;
 mod kept;
 mod postgres;
+mod server;
 mod setup;
 mod test;
 mod workspace;
@@ -56,6 +58,7 @@ enum Command {
     /// The pages are those of `docs/SUMMARY.md`, in its order; the book is in `book/html` below cargo's target
     /// directory. Installs mdBook, at the version of `python/requirements/book.txt`.
     Book,
+    Dist(dist::DistArgs),
 }
 
 fn main() -> ExitCode {
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Doors => doors::run(&workspace),
         Command::Bench(args) => bench::run(&workspace, &args),
         Command::Book => book::run(&workspace),
+        Command::Dist(args) => dist::run(&workspace, &args),
     });
     outcome.unwrap_or_else(|failure| {
         eprintln!("{failure}");

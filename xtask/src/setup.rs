@@ -51,6 +51,12 @@ pub(crate) fn install_published(workspace: &Workspace) -> Result<(), Failure> {
     python::install_published(workspace)
 }
 
+/// Installs only what packs the program for Python.
+pub(crate) fn install_wheel(workspace: &Workspace) -> Result<(), Failure> {
+    let _lock = lock(&workspace.target.join("oracle"))?;
+    python::install_wheel(workspace)
+}
+
 /// Installs only what the book is built with.
 pub(crate) fn install_book(workspace: &Workspace) -> Result<(), Failure> {
     let _lock = lock(&workspace.target.join("oracle"))?;

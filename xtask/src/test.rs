@@ -7,18 +7,18 @@ mod python;
 mod stage;
 mod summary;
 mod web;
-mod wheel;
 
 use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 
 use self::counts::Counts;
+pub(crate) use self::stage::executable;
 use self::stage::{Setup, Stage};
 use self::summary::Summary;
 use crate::failure::Failure;
 use crate::workspace::Workspace;
-use crate::{book, child, doors};
+use crate::{book, child, dist, doors};
 
 /// Set up what the tests need, then run every check.
 ///
@@ -66,8 +66,8 @@ enum Step {
     Web,
     /// The page in a browser, with the real server and real agents
     Browser,
-    /// The wheel builds, installs and starts
-    Wheel,
+    /// What people install: each form of it, where nothing can be compiled
+    Dist,
 }
 
 /// Runs the steps; the exit code is 0 when something ran and nothing failed.
@@ -127,7 +127,7 @@ impl Step {
     }
 
     fn needs_binary(self) -> bool {
-        matches!(self, Self::Python | Self::Published | Self::Api | Self::Browser | Self::Wheel)
+        matches!(self, Self::Python | Self::Published | Self::Api | Self::Browser | Self::Dist)
     }
 
     fn run(self, stage: &Stage<'_>) -> Result<Counts, Failure> {
@@ -157,9 +157,16 @@ impl Step {
             Self::Api => api::check(stage),
             Self::Web => web::check(stage),
             Self::Browser => web::browser(stage),
-            Self::Wheel => wheel::check(stage),
+            Self::Dist => packed(stage),
         }
     }
+}
+
+/// Every form of what people install, around the program that the tests ran.
+fn packed(stage: &Stage<'_>) -> Result<Counts, Failure> {
+    let program = stage.binary()?.to_owned();
+    let tried = dist::check(stage.workspace, &dist::Built { program, profile: dist::Profile::Dev })?;
+    Ok(Counts { passed: tried, ..Counts::default() })
 }
 
 /// A program that has no tests of its own to count: one check.

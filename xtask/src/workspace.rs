@@ -19,6 +19,7 @@ pub(crate) struct Workspace {
 #[derive(Debug)]
 pub(crate) struct Package {
     pub(crate) name: String,
+    pub(crate) version: String,
     /// Its Cargo.toml, relative to the root.
     pub(crate) manifest: PathBuf,
     /// Its direct dependencies, in and outside the workspace.
@@ -74,6 +75,7 @@ impl Package {
         let dependencies = package["dependencies"].as_array()?;
         Some(Self {
             name: package["name"].as_str()?.to_owned(),
+            version: package["version"].as_str()?.to_owned(),
             manifest: manifest.strip_prefix(root).unwrap_or(manifest).to_owned(),
             dependencies: dependencies.iter().map(Dependency::parse).collect::<Option<_>>()?,
         })
@@ -105,6 +107,7 @@ mod tests {
             "target_directory": "/elsewhere",
             "packages": [{
                 "name": "rehearsal-sim",
+                "version": "0.1.0",
                 "manifest_path": "/w/crates/rehearsal-sim/Cargo.toml",
                 "dependencies": [
                     { "name": "rehearsal-agent", "kind": null },

@@ -1,5 +1,6 @@
 //! The Python environments, one for each set of packages that cannot or need not live together.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,6 +95,19 @@ impl Environment {
         self.path(workspace).join("bin").join(name)
     }
 
+    /// A program of the environment, which finds the others of that environment on PATH.
+    pub(crate) fn command(&self, workspace: &Workspace, name: &str) -> Command {
+        let program = self.program(workspace, name);
+        let mut folders: Vec<PathBuf> = program.parent().map(Path::to_owned).into_iter().collect();
+        folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+        let mut command = child::outside_cargo(Command::new(program));
+        // A folder whose name has a colon cannot be on PATH; without it, only what is asked for by name is missed.
+        if let Ok(path) = env::join_paths(folders) {
+            command.env("PATH", path);
+        }
+        command
+    }
+
     fn path(&self, workspace: &Workspace) -> PathBuf {
         workspace.target.join(self.folder)
     }
@@ -159,6 +173,12 @@ pub(super) fn install(workspace: &Workspace) -> Result<(), Failure> {
 pub(super) fn install_published(workspace: &Workspace) -> Result<(), Failure> {
     ADK.install(workspace)?;
     PUBLISHED.install(workspace)
+}
+
+/// What builds the wheel, and what the wheel asks for.
+pub(super) fn install_wheel(workspace: &Workspace) -> Result<(), Failure> {
+    ADK.install(workspace)?;
+    fill_wheelhouse(workspace)
 }
 
 pub(super) fn install_book(workspace: &Workspace) -> Result<(), Failure> {

@@ -81,15 +81,7 @@ impl<'a> Stage<'a> {
 
     /// A program of a Python environment, which finds the others of that environment on PATH.
     pub(super) fn program(&self, environment: &Environment, name: &str) -> Command {
-        let program = environment.program(self.workspace, name);
-        let mut folders: Vec<PathBuf> = program.parent().map(Path::to_owned).into_iter().collect();
-        folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
-        let mut command = child::outside_cargo(Command::new(program));
-        // A folder whose name has a colon cannot be on PATH; without it, only what is asked for by name is missed.
-        if let Ok(path) = env::join_paths(folders) {
-            command.env("PATH", path);
-        }
-        command
+        environment.command(self.workspace, name)
     }
 
     /// Tells a command of tests where everything is.
@@ -105,7 +97,7 @@ impl<'a> Stage<'a> {
 }
 
 /// The path in a message of cargo's that it linked a program.
-fn executable(message: &str) -> Option<PathBuf> {
+pub(crate) fn executable(message: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "cargo writes no large numbers")]
     let message: Value = serde_json::from_str(message).ok()?;
     message["executable"].as_str().map(PathBuf::from)

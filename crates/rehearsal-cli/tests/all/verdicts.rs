@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::support::Folder;
 
 #[expect(dead_code, reason = "what is printed is compared in other tests")]
-mod support;
 
 const HEAD: &str = "name: verdicts\ndescription: d\njudgment: {strategy: all_pass}\n";
 

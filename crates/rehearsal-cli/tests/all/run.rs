@@ -3,8 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};

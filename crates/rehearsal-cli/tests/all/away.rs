@@ -14,7 +14,6 @@ use serde_json::Value;
 use crate::support::Folder;
 
 #[expect(dead_code, reason = "what other tests of the command use")]
-mod support;
 
 const SCENARIO: &str = "name: away
 description: d

@@ -382,7 +382,7 @@ fn the_mock_that_an_error_offers_answers_the_call() {
 #[test]
 fn the_examples_show_every_evaluator_every_end_and_every_part() {
     let text = texts().into_values().collect::<String>();
-    let reference = include_str!("../../../docs/reference/evaluators.md");
+    let reference = include_str!("../../../../docs/reference/evaluators.md");
     let evaluators: Vec<&str> = reference.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     assert!(evaluators.len() >= 20, "{evaluators:?}");
     let types = evaluators.iter().chain(&ENDS).map(|name| format!("type:{name}"));

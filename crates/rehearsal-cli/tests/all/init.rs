@@ -133,7 +133,7 @@ fn a_folder_that_cannot_be_made_is_said() {
 
 #[test]
 fn editors_find_nothing_wrong_with_it() {
-    let text = include_str!("../src/commands/init/hello.scenario.yaml");
+    let text = include_str!("../../src/commands/init/hello.scenario.yaml");
     let violations = Schema::new(scenario_schema()).check(&yaml::parse(text).unwrap().to_json()).unwrap();
     assert_eq!(violations, []);
 }

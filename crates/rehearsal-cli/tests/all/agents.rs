@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-mod support;
-
 use std::fs;
 
 use expect_test::expect;

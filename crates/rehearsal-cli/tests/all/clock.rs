@@ -7,7 +7,6 @@ use std::process::Command;
 use crate::support::{Folder, Ran};
 
 #[expect(dead_code, reason = "what other tests of the command use")]
-mod support;
 
 /// Sets the clock of a process an hour on when the process has run for half a second.
 const JUMP: &str = r"

@@ -1,9 +1,5 @@
 //! What models do wrong: the model is told what it can put right, and people are told the rest.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
-
-mod support;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};

@@ -3,8 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
-mod support;
-
 use expect_test::expect;
 
 use crate::support::Folder;

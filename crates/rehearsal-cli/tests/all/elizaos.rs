@@ -2,8 +2,6 @@
 
 #[expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 #[expect(dead_code, reason = "what other tests of the command use")]
-mod support;
-
 use crate::support::{Folder, Ran};
 
 /// An agent that calls a tool first and then says what it got.

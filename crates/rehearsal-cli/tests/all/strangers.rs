@@ -4,8 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
-mod support;
-
 use std::fs;
 
 use expect_test::expect;

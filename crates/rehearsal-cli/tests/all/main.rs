@@ -1,0 +1,32 @@
+//! The command line, as people use it: one program for all of its tests, since each is linked for seconds.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod agents;
+mod away;
+mod check;
+mod clock;
+mod elizaos;
+mod eval;
+mod examples;
+mod floods;
+mod hostile;
+mod init;
+mod interrupt;
+mod kept;
+mod malformed;
+mod mocks;
+mod model_slips;
+mod numbers;
+mod people;
+mod progress;
+mod run;
+mod schema;
+mod score;
+mod secrets;
+mod shell;
+mod slips;
+mod strangers;
+#[path = "../support/mod.rs"]
+mod support;
+mod verdicts;
