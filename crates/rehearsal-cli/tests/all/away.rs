@@ -1,7 +1,5 @@
 //! A run whose store goes away for a while.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
-
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::thread;
@@ -12,8 +10,6 @@ use rehearsal_testkit::postgres::Unsteady;
 use serde_json::Value;
 
 use crate::support::Folder;
-
-#[expect(dead_code, reason = "what other tests of the command use")]
 
 const SCENARIO: &str = "name: away
 description: d

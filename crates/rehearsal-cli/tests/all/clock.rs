@@ -1,12 +1,9 @@
 //! Limits of time count the time that passes, whatever the machine's clock is set to.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use std::process::Command;
 
 use crate::support::{Folder, Ran};
-
-#[expect(dead_code, reason = "what other tests of the command use")]
 
 /// Sets the clock of a process an hour on when the process has run for half a second.
 const JUMP: &str = r"

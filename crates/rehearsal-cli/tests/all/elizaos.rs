@@ -1,7 +1,5 @@
 //! Files of the `ElizaOS` runner, as somebody who comes from it runs them.
 
-#[expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
-#[expect(dead_code, reason = "what other tests of the command use")]
 use crate::support::{Folder, Ran};
 
 /// An agent that calls a tool first and then says what it got.

@@ -1,7 +1,6 @@
 //! Models and agents that send more than anybody can use: the run says so and goes on.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use expect_test::expect;

@@ -10,8 +10,6 @@ use serde_json::Value;
 
 use crate::support::Folder;
 
-#[expect(dead_code, reason = "what is printed is compared in other tests")]
-
 /// What stands before the digits of a large number inside the program.
 const MARK: &str = "\u{fdd0}";
 

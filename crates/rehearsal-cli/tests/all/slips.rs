@@ -1,6 +1,5 @@
 //! Slips of the pen in scenario files, and what is said of them.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use expect_test::expect;

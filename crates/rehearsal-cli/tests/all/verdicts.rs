@@ -1,15 +1,11 @@
 //! What could look like a pass, or like somebody else's mistake, and is neither.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
-
 use std::fs;
 
 use rehearsal_core::json;
 use serde_json::Value;
 
 use crate::support::Folder;
-
-#[expect(dead_code, reason = "what is printed is compared in other tests")]
 
 const HEAD: &str = "name: verdicts\ndescription: d\njudgment: {strategy: all_pass}\n";
 
