@@ -16,7 +16,7 @@ pub(crate) fn check(text: &str) {
             assert!(problem.render("fuzz.yaml", text, Style::Plain).contains(problem.code));
         }
         if let Some(scenario) = checked.scenario {
-            for problem in scenario.missing(text).into_iter().chain(scenario.unused(text)) {
+            for problem in scenario.missing().into_iter().chain(scenario.unused()) {
                 problem.render("fuzz.yaml", text, Style::Plain);
             }
             for evaluation in scenario.evaluations() {

@@ -70,10 +70,10 @@ impl Colour {
 }
 
 /// Whether a scenario asks a model of this key: without it, something would be missing.
-fn uses_model(scenario: &Scenario, text: &str, key: &str) -> bool {
+fn uses_model(scenario: &Scenario, key: &str) -> bool {
     let mut without = scenario.clone();
     without.models.retain(|model| model.key != key);
-    without.missing(text).len() > scenario.missing(text).len()
+    without.missing().len() > scenario.missing().len()
 }
 
 /// A text that names no model for a part.
@@ -206,16 +206,16 @@ impl Selection {
                 }
                 if !lenient {
                     let live = matches!(completeness, Completeness::Runnable { live: true, .. });
-                    problems.extend(found.missing_for(&text, live));
+                    problems.extend(found.missing_for(live));
                 }
                 if completeness == Completeness::AsWritten {
-                    problems.extend(found.asks_nothing(&text));
+                    problems.extend(found.asks_nothing());
                 }
                 if let Completeness::Runnable { live, commands: Commands::Refused } = completeness {
-                    problems.extend(found.commands(&text, live));
+                    problems.extend(found.commands(live));
                 }
                 if self.compat.is_none() && self.agent.is_none() {
-                    problems.extend(found.unused(&text));
+                    problems.extend(found.unused());
                 }
                 scenario = Some(found);
             }
@@ -229,7 +229,7 @@ impl Selection {
                 Some(scenario) => {
                     let chosen = |filter: &Filter| filter.chooses(&scenario.name, &scenario.tags);
                     if self.filter.as_ref().is_none_or(chosen) {
-                        idle.retain(|(role, _)| !uses_model(&scenario, &text, role));
+                        idle.retain(|(role, _)| !uses_model(&scenario, role));
                         outcome.usable.push(Loaded { path, scenario });
                     } else {
                         let tags = scenario.tags.iter().map(|tag| format!("tag:{tag}"));

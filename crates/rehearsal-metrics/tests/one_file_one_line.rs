@@ -11,14 +11,10 @@ use rehearsal_metrics::evaluator::KINDS;
 /// The places outside of its file where an evaluator is named all the same, each with the reason. An evaluator that is added
 /// needs none of them; one that is not in this table and is named elsewhere fails the test, and so does a place that is gone.
 const NAMED_ELSEWHERE: [(&str, &str, &str); 8] = [
-    ("tool_called", "rehearsal-scenario/src/compile/fits.rs", "its arguments are held to the tool's schema"),
+    ("tool_called", "rehearsal-scenario/src/lint/fits.rs", "its arguments are held to the tool's schema"),
     ("tool_called", "rehearsal-scenario/src/lib.rs", "it is re-exported for the same"),
-    (
-        "tool_not_called",
-        "rehearsal-scenario/src/compile/fits.rs",
-        "its arguments are held to the tool's schema",
-    ),
-    ("state", "rehearsal-scenario/src/compile/fits.rs", "its paths are held to the state that there is"),
+    ("tool_not_called", "rehearsal-scenario/src/lint/fits.rs", "its arguments are held to the tool's schema"),
+    ("state", "rehearsal-scenario/src/lint/fits.rs", "its paths are held to the state that there is"),
     ("file_contains", "rehearsal-scenario/src/file/placeholders.rs", "its text is no template"),
     (
         "llm_judge",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,27 +20,23 @@ use rehearsal_world::remote::{CommandAgent, Introduction};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::file::{not_runnable, unknown_tool, unreachable_mocks};
 use crate::play::mocks::Mocks;
 use crate::play::tools::{self, AgentProcess, Workplace};
 use crate::play::{Stage, simulator};
-use crate::read::nearest;
 use crate::{
-    Action, AgentFile, AgentUnderTest, AnsweredBy, Conversation, ConversationUser, Dialect, Evaluation, Mock,
-    ModelChoice, NamedModel, Problem, Reached, Scenario, Server, Severity, Strategy, ToolDefinition,
+    Action, AgentFile, AgentUnderTest, AnsweredBy, Conversation, ConversationUser, Dialect, Evaluation,
+    ModelChoice, NamedModel, Reached, Scenario, Server, Strategy, ToolDefinition,
 };
 
 mod agent;
-mod commands;
 mod error;
-mod fits;
 mod http;
 mod people;
-mod secrets;
 mod seeded;
 mod users;
 
 pub use agent::compile_agent;
+pub(crate) use agent::stage;
 pub use error::{CompileError, ModelUnusable};
 
 /// Builds the model that a scenario chose.
@@ -103,14 +100,14 @@ impl Backstage {
 
 /// The parts that a model can play in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+pub(crate) enum Role {
     Agent,
     User,
     Judge,
 }
 
 impl Role {
-    fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Agent => "agent",
             Self::User => "user",
@@ -118,7 +115,7 @@ impl Role {
         }
     }
 
-    fn of(self) -> &'static str {
+    pub(crate) fn of(self) -> &'static str {
         match self {
             Self::Agent => "the agent",
             Self::User => "the simulated user",
@@ -136,7 +133,7 @@ impl Scenario {
         self.agent_directory.clone_from(&file.directory);
         for model in &file.models {
             if !self.models.iter().any(|own| own.key == model.key) {
-                self.models.push(NamedModel { line: 0, ..model.clone() });
+                self.models.push(NamedModel { span: 0..0, ..model.clone() });
             }
         }
         self.setup.mocks.extend(file.mocks.iter().cloned());
@@ -153,12 +150,12 @@ impl Scenario {
     #[must_use]
     pub fn with_model(mut self, key: &str, model: ModelChoice) -> Self {
         self.models.retain(|own| own.key != key);
-        self.models.push(NamedModel { key: key.to_owned(), model, seed: None, line: 0 });
+        self.models.push(NamedModel { key: key.to_owned(), model, seed: None, span: 0..0 });
         self
     }
 
     /// The key and the model for a part, where the file names a key for it or not.
-    fn model(&self, role: Role, written: Option<&str>) -> Option<&NamedModel> {
+    pub(crate) fn model(&self, role: Role, written: Option<&str>) -> Option<&NamedModel> {
         let named = |key: &str| self.models.iter().find(|model| model.key == key);
         match written {
             None => named(role.key()),
@@ -173,36 +170,36 @@ impl Scenario {
         self.model(Role::Judge, evaluation.judge_key())
     }
 
-    /// Every use of a model: its part, the key that the file names for it, and the line of that.
-    fn uses(&self) -> Vec<(Role, Option<&str>, usize)> {
+    /// Every use of a model: its part, the key that the file names for it, and where.
+    pub(crate) fn uses(&self) -> Vec<(Role, Option<&str>, Range<usize>)> {
         let mut uses = Vec::new();
         if let Some(AgentUnderTest { reached: Reached::Inline(agent), .. }) = &self.agent
             && self.talks()
         {
-            uses.push((Role::Agent, Some(agent.model.as_str()), 1));
+            uses.push((Role::Agent, Some(agent.model.as_str()), self.head.clone()));
         }
         for step in &self.run {
             if let Action::Conversation { conversation, .. } = &step.action {
                 if let ConversationUser::Simulator(simulator) = &conversation.user {
-                    uses.push((Role::User, simulator.model_type.as_deref(), simulator.line));
+                    uses.push((Role::User, simulator.model_type.as_deref(), simulator.span.clone()));
                 }
                 let conditions = conversation.termination_conditions.iter();
                 let judged = conditions.filter(|condition| condition.llm_judge.is_some());
-                uses.extend(judged.map(|condition| (Role::Judge, None, condition.line)));
+                uses.extend(judged.map(|condition| (Role::Judge, None, condition.span.clone())));
             }
         }
         for user in &self.users {
             if let AnsweredBy::Model(simulated) = &user.answered_by {
-                uses.push((Role::User, simulated.model_type.as_deref(), user.line));
+                uses.push((Role::User, simulated.model_type.as_deref(), user.span.clone()));
             }
         }
         let judged = self.evaluations().filter(|evaluation| evaluation.needs_judge());
-        uses.extend(judged.map(|evaluation| (Role::Judge, evaluation.judge_key(), evaluation.line)));
+        uses.extend(judged.map(|evaluation| (Role::Judge, evaluation.judge_key(), evaluation.span.clone())));
         uses
     }
 
     /// Whether anything is said to the agent.
-    fn talks(&self) -> bool {
+    pub(crate) fn talks(&self) -> bool {
         self.run.iter().any(|step| !matches!(step.action, Action::Code { .. }))
     }
 
@@ -217,147 +214,6 @@ impl Scenario {
             };
             step.evaluations.iter().chain(turn).chain(last)
         })
-    }
-
-    /// What the scenario needs and does not name: an agent, and models for its parts.
-    pub fn missing(&self, text: &str) -> Vec<Problem> {
-        self.missing_for(text, false)
-    }
-
-    /// What the scenario needs and does not name; mocks do not count where the tools run for real.
-    pub fn missing_for(&self, text: &str, live: bool) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let place = |at: usize| line_span(text, at);
-        if self.talks() && self.agent.is_none() {
-            let problem =
-                Problem::error("no-agent", place(1), "the scenario does not say what is under test");
-            problems.push(problem.help(
-                "add an agent:\n  agent:\n    instructions: You are a helpful assistant.\n  models:\n    agent: openai:gpt-4o\n\
-                 or name a file that has one: --agent FILE",
-            ));
-        }
-        if let Some(agent) = self.agent.as_ref().filter(|agent| agent.span.is_empty()) {
-            problems.extend(self.misfits(agent, text, live));
-        }
-        if let Some(agent) = &self.agent {
-            problems.extend(self.unfindable(agent, text));
-            problems.extend(self.breaks_of_schemas(agent, text));
-            problems.extend(self.unwritten_state(agent, text));
-            problems.extend(self.misplaced_users(agent));
-        }
-        problems.extend(self.misplaced_people(text));
-        let mut told: Vec<(Role, Option<&str>)> = Vec::new();
-        for (role, written, at) in self.uses() {
-            if self.model(role, written).is_some() || told.contains(&(role, written)) {
-                continue;
-            }
-            told.push((role, written));
-            let key = written.unwrap_or(role.key());
-            let message = format!("{} needs a model, and no model is called `{key}`", role.of());
-            let problem = Problem::error("no-model", place(at), message);
-            problems.push(problem.help(format!(
-                "add it:\n  models:\n    {key}: openai:gpt-4o   # or {{script: [{{say: Hello}}]}}\nor name it on the command line: --model {key}=openai:gpt-4o"
-            )));
-        }
-        problems
-    }
-
-    /// What the file says about tools and does not fit an agent that it did not know.
-    fn misfits(&self, agent: &AgentUnderTest, text: &str, live: bool) -> Vec<Problem> {
-        // The mocks of the agent's file fit it: that was seen when it was read.
-        let own: Vec<&Mock> = self.setup.mocks.iter().filter(|mock| !mock.of_agent).collect();
-        let first = own.first().map_or(1, |mock| mock.line);
-        let mut problems: Vec<Problem> = unreachable_mocks(agent, line_span(text, first))
-            .filter(|_| !live && !own.is_empty())
-            .into_iter()
-            .collect();
-        problems.extend(own.iter().filter_map(|mock| unknown_tool(mock, agent, line_span(text, mock.line))));
-        if self.dialect == Dialect::ElizaOs {
-            for problem in &mut problems {
-                problem.severity = Severity::Warning;
-            }
-        }
-        let listed = self.setup.passthrough.iter();
-        problems.extend(listed.filter_map(|name| not_runnable(name, agent, line_span(text, 1))));
-        problems
-    }
-
-    /// Evaluations of tool calls that could never find one.
-    fn unfindable(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
-        let elsewhere = matches!(agent.reached, Reached::Http(_) | Reached::Chat { .. });
-        let mut problems = Vec::new();
-        for evaluation in self.evaluations() {
-            let place = line_span(text, evaluation.line);
-            let Some(names) = evaluation.check.tools() else { continue };
-            if elsewhere {
-                let message = format!(
-                    "`{}` has nothing to look at: the tool calls of an agent behind HTTP never reach us",
-                    evaluation.type_name()
-                );
-                let help = "remove it, or reach the agent by `command`, where its tool calls come to us";
-                problems.push(Problem::error("no-effect", place, message).help(help));
-                continue;
-            }
-            for name in names.into_iter().filter(|name| !agent.tools.iter().any(|tool| tool.name == *name)) {
-                let message = format!("the agent has no tool `{name}`, so nothing can be found of it");
-                let problem = Problem::error("never-used", place.clone(), message);
-                problems.push(match nearest(name, agent.tools.iter().map(|tool| tool.name.as_str())) {
-                    Some(word) => problem.help(format!("did you mean `{word}`?")),
-                    None => problem.help("name one of its tools"),
-                });
-            }
-        }
-        if self.dialect == Dialect::ElizaOs {
-            for problem in &mut problems {
-                problem.severity = Severity::Warning;
-            }
-        }
-        problems
-    }
-
-    /// Says that nothing is asked, so that no run can pass or fail.
-    pub fn asks_nothing(&self, text: &str) -> Option<Problem> {
-        if self.evaluations().next().is_some() {
-            return None;
-        }
-        let at = self.run.first().map_or(1, |step| step.line);
-        let message =
-            "there are no evaluations, so nothing is asked of the agent and every run is `unjudged`";
-        let mut problem = Problem::error("no-evaluations", line_span(text, at), message);
-        problem.severity = Severity::Warning;
-        Some(problem.help("add one to a step: evaluations: [{type: string_contains, value: hello}]"))
-    }
-
-    /// Models of the file that nobody uses.
-    pub fn unused(&self, text: &str) -> Vec<Problem> {
-        let used: Vec<&str> = self
-            .uses()
-            .into_iter()
-            .filter_map(|(role, written, _)| self.model(role, written).map(|model| model.key.as_str()))
-            .collect();
-        let unused = self.models.iter().filter(|model| model.line > 0 && !used.contains(&model.key.as_str()));
-        unused
-            .map(|model| {
-                let message = format!("nobody uses the model `{}`", model.key);
-                let problem = Problem::error("unused-model", line_span(text, model.line), message);
-                problem
-                    .help("`agent`, `user` and `judge` are asked where they are needed; remove what is not")
-            })
-            .collect()
-    }
-
-    /// Says that code of the file, which asks for a sandbox, would run on this machine.
-    pub fn escapes_sandbox(&self) -> Option<Problem> {
-        let place = self.sandbox.clone()?;
-        let code = self.run.iter().any(|step| matches!(step.action, Action::Code { .. }));
-        let commands = self.evaluations().any(|evaluation| evaluation.command().is_some());
-        if !code && !commands {
-            return None;
-        }
-        let message =
-            "this file asks for a sandbox (`e2b`), which is not there: its code would run on this machine";
-        let problem = Problem::error("no-sandbox", place, message);
-        Some(problem.help("to let it run on this machine, write: type: local, or add: --local-code"))
     }
 
     /// Whether a run of it needs a folder.
@@ -386,15 +242,6 @@ impl Scenario {
             Reached::Inline(_) | Reached::Command(_) => None,
         }
     }
-}
-
-/// The place of a line in a text.
-pub(crate) fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
-    let start = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
-    let rest = &text[start..];
-    let length = rest.find(['\r', '\n']).unwrap_or(rest.len());
-    let indent = rest[..length].len() - rest[..length].trim_start().len();
-    start + indent..start + length
 }
 
 /// Makes the cases for runs of a scenario.

@@ -4,16 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use rehearsal_core::SCENARIO;
-use rehearsal_core::keys::Table;
-use rehearsal_world::environment::{self, Language};
+use rehearsal_world::environment::Language;
 pub use rehearsal_world::remote::Plugin;
 use serde_json::{Map, Value};
 
-use self::keys::{AGENT_FILE, AGENT_SETUP, CODE_STEP, ENVIRONMENT, INPUT_STEP, JUDGMENT, SETUP, TALK_STEP};
+use self::keys::{AGENT_FILE, AGENT_SETUP, ENVIRONMENT, JUDGMENT};
 use crate::read::{Dialect, Fields, Reader, choose};
 use crate::yaml::{self, Node, NodeValue};
-use crate::{ModelUnusable, Place, Prices, Problem, Severity, StepKind};
+use crate::{ModelUnusable, Prices, Problem, Severity};
 
 pub(crate) mod agent;
 mod conversation;
@@ -24,6 +22,8 @@ mod models;
 mod placeholders;
 mod plugin;
 mod schemas;
+mod setup;
+mod step;
 mod users;
 
 pub use agent::{
@@ -37,6 +37,7 @@ pub use evaluation::Evaluation;
 pub use mock::{Mock, MockError, MockWhen};
 pub(crate) use mock::{unknown_tool, unreachable_mocks};
 pub use models::{ModelChoice, NamedModel, ScriptedCondition, ScriptedReply, ScriptedRule};
+pub(crate) use setup::not_runnable;
 pub use users::{AnsweredBy, BridgeExpressions, SimulatedUser, ToolUser, UserTool};
 
 /// A scenario as it stands in its file.
@@ -72,6 +73,8 @@ pub struct Scenario {
     pub dialect: Dialect,
     /// Where it asks for a sandbox to run in (`environment: {type: e2b}`), which there is none of.
     pub sandbox: Option<Range<usize>>,
+    /// Its first line, in bytes: what is wrong with the whole file is said there.
+    pub head: Range<usize>,
     /// The folder in which the agent's commands run, where it is not that of the scenario.
     pub agent_directory: Option<PathBuf>,
 }
@@ -119,6 +122,8 @@ pub struct Step {
     pub timeout_ms: Option<u64>,
     /// The line it begins at.
     pub line: usize,
+    /// That line, in bytes.
+    pub span: Range<usize>,
     /// What is asked of it.
     pub evaluations: Vec<Evaluation>,
 }
@@ -243,7 +248,7 @@ pub fn check_agent(text: &str, options: &CheckOptions<'_>) -> (Option<AgentFile>
         fields.finish(reader);
         Some(AgentFile { agent: agent?, models, prices, variables, mocks, directory: None })
     });
-    problems.extend(file.iter().flat_map(|file| file.breaks_of_schemas(text, options.dialect)));
+    problems.extend(file.iter().flat_map(|file| file.breaks_of_schemas(options.dialect)));
     (file.filter(|_| is_usable(&problems)), problems)
 }
 
@@ -310,11 +315,12 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
     let steps: &[Node] = run.map_or(&[], |node| reader.list(node, "`run`"));
     let context = context_keys(steps);
     let setup = fields.get("setup");
-    let setup = setup.and_then(|node| read_setup(reader, node, &context, agent.as_ref())).unwrap_or_default();
+    let setup =
+        setup.and_then(|node| setup::read(reader, node, &context, agent.as_ref())).unwrap_or_default();
     let users = fields.get("users").map(|node| users::read_all(reader, node)).unwrap_or_default();
     let bridge = fields.get("bridge").and_then(|node| users::read_bridge(reader, node)).unwrap_or_default();
     let run = steps.iter().enumerate();
-    let run = run.filter_map(|(index, node)| read_step(reader, node, index + 1)).collect();
+    let run = run.filter_map(|(index, node)| step::read(reader, node, index + 1)).collect();
     let strategy = read_judgment(reader, &mut fields);
     fields.finish(reader);
     Some(Scenario {
@@ -333,6 +339,7 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
         strategy,
         dialect: reader.dialect,
         sandbox,
+        head: reader.line_span(0),
         agent_directory: None,
     })
 }
@@ -446,201 +453,5 @@ fn read_judgment(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Strategy {
     match strategy {
         Some("any_pass") => Strategy::AnyPass,
         _ => Strategy::AllPass,
-    }
-}
-
-fn read_setup(
-    reader: &mut Reader<'_>,
-    node: &Node,
-    context: &BTreeSet<String>,
-    agent: Option<&AgentUnderTest>,
-) -> Option<Setup> {
-    let mut fields = reader.fields(node, "`setup`", &SETUP)?;
-    let mocks = fields.list(reader, "mocks");
-    let mocks = mocks.iter().filter_map(|node| mock::read(reader, node, Some(context), agent)).collect();
-    mock::report_unreachable(reader, &fields, agent);
-    let virtual_fs = fields.get("virtual_fs").map(|node| read_files(reader, node)).unwrap_or_default();
-    let passthrough = fields.get("passthrough").map(|node| read_passthrough(reader, node, agent));
-    let seed_span = fields.get("seed").map(|node| node.span.clone()).unwrap_or_default();
-    let seed = match fields.get("seed") {
-        None => Vec::new(),
-        Some(node) if matches!(node.value, NodeValue::Text(_)) => {
-            agent::read_command(reader, node, "`seed`").into_iter().collect()
-        }
-        Some(node) => {
-            let commands = reader.list(node, "`seed`").iter();
-            commands.filter_map(|node| agent::read_command(reader, node, "a command of `seed`")).collect()
-        }
-    };
-    let state = fields.json_map(reader, "state").unwrap_or_default();
-    if let (Some(node), Err(error)) =
-        (fields.get("state"), rehearsal_core::State::from_value(Value::Object(state.clone())))
-    {
-        let problem = Problem::error("wrong-type", node.span.clone(), error.to_string());
-        reader.report(problem.help("write: state: {session: {key: value}}"));
-    }
-    if let (Some(node), true) =
-        (fields.get("state"), state.get(SCENARIO).is_some_and(|own| own["context"] != Value::Null))
-    {
-        let message = format!("`{SCENARIO}.context` is what calls find around them, and every step sets it");
-        let problem = Problem::error("no-effect", node.span.clone(), message);
-        reader.report(problem.help("give a step the `context`, or the state another name"));
-    }
-    fields.finish(reader);
-    Some(Setup { mocks, virtual_fs, passthrough: passthrough.unwrap_or_default(), seed, seed_span, state })
-}
-
-fn read_files(reader: &mut Reader<'_>, node: &Node) -> Vec<(String, String)> {
-    let mut files = Vec::new();
-    for entry in reader.names(node, "`virtual_fs`") {
-        let what = format!("the content of `{}`", entry.key);
-        // The shipped runner takes absolute paths for ones inside the environment.
-        let path = match reader.dialect {
-            Dialect::Rehearsal => entry.key.clone(),
-            Dialect::ElizaOs => entry.key.trim_start_matches('/').to_owned(),
-        };
-        if let Err(problem) = environment::check_path(&path) {
-            reader.report(Problem::error("bad-path", entry.key_span.clone(), problem.to_string()));
-        }
-        if let Some(content) = reader.text(&entry.value, &what) {
-            files.push((path, content));
-        }
-    }
-    files
-}
-
-fn read_passthrough(reader: &mut Reader<'_>, node: &Node, agent: Option<&AgentUnderTest>) -> Vec<String> {
-    let mut names = Vec::new();
-    for item in reader.list(node, "`passthrough`") {
-        let Some(name) = reader.text(item, "an item of `passthrough`") else { continue };
-        if let Some(problem) = agent.and_then(|agent| not_runnable(&name, agent, item.span.clone())) {
-            reader.report(problem);
-        }
-        names.push(name);
-    }
-    names
-}
-
-/// What is wrong with listing a tool as one that runs for real.
-pub(crate) fn not_runnable(name: &str, agent: &AgentUnderTest, place: Range<usize>) -> Option<Problem> {
-    let problem = |message: String| Problem::error("no-effect", place, message);
-    match agent.tools.iter().find(|tool| tool.name == name) {
-        Some(tool) if tool.implementation.is_some() => None,
-        Some(_) => {
-            Some(problem(format!("tool `{name}` has nothing that could run: no `command` and no `http`")))
-        }
-        None => {
-            let problem = problem(format!("the agent has no tool `{name}`"));
-            let known = agent.tools.iter().map(|tool| tool.name.as_str());
-            Some(match crate::read::nearest(name, known) {
-                Some(word) => problem.help(format!("did you mean `{word}`?")),
-                None => problem,
-            })
-        }
-    }
-}
-
-fn read_step(reader: &mut Reader<'_>, node: &Node, number: usize) -> Option<Step> {
-    let kinds: [&Table; 3] = [&INPUT_STEP, &TALK_STEP, &CODE_STEP];
-    let mut fields = reader.fields_of_one(node, format!("step {number}"), &kinds)?;
-    let name = fields.text(reader, "name");
-    let description = fields.text(reader, "description");
-    let context = fields.json_map(reader, "context").unwrap_or_default();
-    let timeout_ms = fields.integer(reader, "timeout_ms");
-    let input = fields.given_text(reader, "input");
-    let lang = read_language(reader, &mut fields);
-    let code = fields.given_text(reader, "code");
-    let conversation = fields.get("conversation");
-    // The order is the one of the shipped runner; in our dialect there is never more than one to choose from.
-    let says_nothing = reader.dialect == Dialect::ElizaOs && input.as_deref() == Some("");
-    let kind = match (conversation, &input, &code) {
-        (Some(_), _, _) => StepKind::Conversation,
-        (None, None, Some(_)) => StepKind::Code,
-        (None, Some(_), Some(_)) if says_nothing => StepKind::Code,
-        _ => StepKind::Input,
-    };
-    let evaluations = match (fields.get("evaluations"), conversation, reader.dialect) {
-        (Some(node), _, _) => evaluation::read_all(reader, node, "`evaluations`", Place::Step(kind)),
-        (None, Some(_), Dialect::Rehearsal) => Vec::new(),
-        (None, _, _) => {
-            fields.require(reader, "evaluations");
-            Vec::new()
-        }
-    };
-    let conversation = conversation.map(|node| conversation::read(reader, node, fields.has("input")));
-    report_actions(reader, &fields, number, input.as_deref());
-    report_unused(reader, &fields, kind, &context);
-    let action = match (conversation, input, code) {
-        (Some(conversation), input, _) => conversation
-            .map(|conversation| Action::Conversation { input, conversation: Box::new(conversation) }),
-        (None, Some(input), _) if !says_nothing => Some(Action::Input(input)),
-        (None, _, code) => code.map(|code| {
-            let (lang, interpreter) = lang.unwrap_or_default();
-            Action::Code { lang, interpreter, code }
-        }),
-    };
-    fields.finish(reader);
-    let line = reader.line(node.span.start);
-    Some(Step { name, description, action: action?, context, timeout_ms, line, evaluations })
-}
-
-/// The language of a step, or the program that another runner would run for it.
-fn read_language(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<(Language, Option<String>)> {
-    let node = fields.get("lang")?;
-    let text = reader.text(node, "`lang`")?;
-    match (Language::parse(&text), reader.dialect) {
-        (Some(language), _) => Some((language, None)),
-        (None, Dialect::ElizaOs) => Some((Language::default(), Some(text))),
-        (None, Dialect::Rehearsal) => {
-            let message = format!("`lang` cannot be `{text}`");
-            let problem = Problem::error("unknown-value", node.span.clone(), message);
-            reader.report(match crate::read::nearest(&text, Language::WORDS.into_iter()) {
-                Some(word) => problem.help(format!("did you mean `{word}`?")),
-                None => problem.help(format!("it can be: `{}`", Language::WORDS.join("`, `"))),
-            });
-            None
-        }
-    }
-}
-
-/// Reports settings of a step that its kind does not use.
-fn report_unused(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: StepKind, context: &Map<String, Value>) {
-    if let (StepKind::Conversation, Some(place)) = (kind, fields.key_span("timeout_ms")) {
-        let problem = Problem::error("no-effect", place, "a conversation has limits of its own");
-        let help = "write `timeout_per_turn_ms` or `total_timeout_ms` into `conversation`";
-        reader.report(problem.help(help));
-    }
-    let Some(place) = fields.key_span("context") else { return };
-    if kind == StepKind::Code {
-        let message = "code makes no calls that could find a `context`";
-        reader.report(Problem::error("no-effect", place.clone(), message).help("remove it"));
-    }
-    for (key, meaning) in mock::ALWAYS_IN_CONTEXT.iter().filter(|(key, _)| context.contains_key(*key)) {
-        let problem =
-            Problem::error("no-effect", place.clone(), format!("`{key}` in `context` is always {meaning}"));
-        reader.report(problem.help("give it another name"));
-    }
-}
-
-/// Reports a step that does nothing, or says more than it does.
-fn report_actions(reader: &mut Reader<'_>, fields: &Fields<'_>, number: usize, input: Option<&str>) {
-    let place = |key: &str| fields.key_span(key).unwrap_or_else(|| fields.span());
-    let (conversation, code) = (fields.has("conversation"), fields.has("code"));
-    // The shipped runner takes an empty input for none.
-    let says_nothing = reader.dialect == Dialect::ElizaOs && input == Some("");
-    if !conversation && !code && (!fields.has("input") || says_nothing) {
-        let message = format!("step {number} does nothing");
-        let help = "add one of `input`, `conversation` and `code`";
-        reader.report(Problem::error("no-action", fields.span(), message).help(help));
-    }
-    if code && (conversation || fields.has("input")) {
-        let message = format!("step {number} has `code` and something to say; only one of them is done");
-        let problem = Problem::error("two-actions", place("code"), message).help("make two steps of it");
-        reader.report_without_effect(problem);
-    }
-    if fields.has("lang") && !code {
-        let message = format!("step {number} has `lang` but no `code`");
-        let problem = Problem::error("no-effect", place("lang"), message);
-        reader.report_without_effect(problem.help("add `code` or remove `lang`"));
     }
 }

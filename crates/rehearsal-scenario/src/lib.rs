@@ -4,6 +4,7 @@
 
 mod compile;
 mod file;
+mod lint;
 mod play;
 mod problem;
 mod read;

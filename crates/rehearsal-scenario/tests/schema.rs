@@ -488,7 +488,7 @@ fn good_files_are_good_by_both() {
     for text in texts() {
         let checked = check(&text, Dialect::Rehearsal);
         let scenario = checked.scenario.unwrap_or_else(|| panic!("{text}\n{:#?}", checked.problems));
-        let (missing, unused) = (scenario.missing(&text), scenario.unused(&text));
+        let (missing, unused) = (scenario.missing(), scenario.unused());
         assert!(missing.is_empty() && unused.is_empty(), "{text}\n{missing:?}\n{unused:?}");
     }
     let judges = Judges::of_scenarios();

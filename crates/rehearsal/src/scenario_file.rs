@@ -170,10 +170,10 @@ impl ScenarioFile {
     /// # Errors
     /// Why it cannot be run.
     pub fn maker(&self) -> Result<CaseMaker, ScenarioFileError> {
-        let mut problems = self.scenario.missing_for(&self.text, false);
+        let mut problems = self.scenario.missing_for(false);
         problems.extend(self.scenario.escapes_sandbox());
         if self.commands == Commands::Refused {
-            problems.extend(self.scenario.commands(&self.text, false));
+            problems.extend(self.scenario.commands(false));
         }
         refuse(&self.name, &self.text, problems)?;
         let (models, builder, keys) = (self.models.clone(), ModelBuilder::default(), self.variables.clone());

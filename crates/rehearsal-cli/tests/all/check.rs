@@ -214,7 +214,7 @@ fn keys_that_the_other_runner_drops_may_be_empty_or_wrong_there() {
         warning[no-effect]: `seed` is left out: the runner of these files does not know it
         warning[empty]: `description` of a mock is empty
         warning[empty]: `description` of step 1 is empty
-        warning[no-effect]: `tags` is left out: the runner of these files does not know it
+        warning[unknown-key]: step 1 has no key `tags`
         warning[no-effect]: `context` is left out: the runner of these files does not know it
         warning[no-effect]: `timeout_ms` is left out: the runner of these files does not know it
         warning[wrong-type]: `description` of an evaluation must be text
@@ -230,7 +230,7 @@ fn keys_that_the_other_runner_drops_may_be_empty_or_wrong_there() {
         warning[empty]: `description` of a mock is empty
         error[wrong-type]: `name` of step 1 must have a value
         warning[empty]: `description` of step 1 is empty
-        warning[no-effect]: `tags` is left out: the runner of these files does not know it
+        warning[unknown-key]: step 1 has no key `tags`
         warning[no-effect]: `context` is left out: the runner of these files does not know it
         warning[no-effect]: `timeout_ms` is left out: the runner of these files does not know it
         warning[wrong-type]: `description` of an evaluation must be text

@@ -14,7 +14,7 @@ const STAGE: &str = "name: agent\ndescription: An agent by itself\nenvironment: 
     run: [{input: hi, evaluations: []}]\njudgment: {strategy: all_pass}\n";
 
 /// The scenario around an agent that is wanted by itself.
-pub(super) fn stage() -> Option<Scenario> {
+pub(crate) fn stage() -> Option<Scenario> {
     check(STAGE, Dialect::Rehearsal).scenario
 }
 

@@ -1,11 +1,11 @@
 //! The parts of a scenario that people play.
 
-use super::{Backstage, CompileError, Role, line_span};
-use crate::{Action, AnsweredBy, ConversationUser, ModelChoice, Problem, Scenario};
+use super::{Backstage, CompileError, Role};
+use crate::{Action, AnsweredBy, ConversationUser, ModelChoice, Scenario};
 
 impl Role {
     /// What to write instead, where a person cannot play the part.
-    pub(super) fn instead_of_person(self) -> Option<&'static str> {
+    pub(crate) fn instead_of_person(self) -> Option<&'static str> {
         match self {
             Self::Agent => None,
             Self::User => {
@@ -17,7 +17,7 @@ impl Role {
         }
     }
 
-    pub(super) fn not_by_person(self) -> String {
+    pub(crate) fn not_by_person(self) -> String {
         format!("{} cannot be played by a person", self.of())
     }
 }
@@ -56,25 +56,7 @@ impl Scenario {
         parts
     }
 
-    fn is_person(&self, role: Role, written: Option<&str>) -> bool {
+    pub(crate) fn is_person(&self, role: Role, written: Option<&str>) -> bool {
         self.model(role, written).is_some_and(|named| named.model == ModelChoice::Person)
-    }
-
-    /// What is wrong with people in parts that they cannot play.
-    pub(super) fn misplaced_people(&self, text: &str) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = Vec::new();
-        for (role, written, at) in self.uses() {
-            let Some(named) = self.model(role, written).filter(|_| self.is_person(role, written)) else {
-                continue;
-            };
-            let Some(instead) = role.instead_of_person() else { continue };
-            let at = if named.line == 0 { at } else { named.line };
-            let message = role.not_by_person();
-            let problem = Problem::error("no-person", line_span(text, at), message).help(instead);
-            if !problems.contains(&problem) {
-                problems.push(problem);
-            }
-        }
-        problems
     }
 }

@@ -1,5 +1,7 @@
 //! Conversations in a scenario file.
 
+use std::ops::Range;
+
 use super::evaluation::{self, Evaluation};
 use super::keys::{
     CONVERSATION, COUNTED_END, DEBUG_OPTIONS, END_QUESTION, MAX_TURNS, OWN_END, SCRIPTED_USER, SIMULATOR,
@@ -71,8 +73,8 @@ pub struct UserSimulator {
     pub emotional_state: Option<String>,
     /// What it knows.
     pub knowledge_level: Knowledge,
-    /// The line it begins at.
-    pub line: usize,
+    /// The line it begins at, in bytes.
+    pub span: Range<usize>,
 }
 
 /// How much a simulated user knows.
@@ -103,6 +105,8 @@ pub struct TerminationCondition {
     pub matches: Option<Query>,
     /// The line it begins at.
     pub line: usize,
+    /// That line, in bytes.
+    pub span: Range<usize>,
 }
 
 /// Kinds of ends.
@@ -243,7 +247,7 @@ fn read_simulator(reader: &mut Reader<'_>, node: &Node) -> Option<UserSimulator>
             Some("expert") => Knowledge::Expert,
             _ => Knowledge::Intermediate,
         },
-        line: reader.line(node.span.start),
+        span: reader.line_span(node.span.start),
     };
     fields.finish(reader);
     Some(simulator)
@@ -289,8 +293,17 @@ fn read_condition(reader: &mut Reader<'_>, node: &Node) -> Option<TerminationCon
     let matches = read_query(reader, &mut fields, kind);
     report_condition(reader, &fields, kind);
     fields.finish(reader);
-    let line = reader.line(node.span.start);
-    Some(TerminationCondition { kind: kind?, description, keywords, llm_judge, expression, matches, line })
+    let (line, span) = (reader.line(node.span.start), reader.line_span(node.span.start));
+    Some(TerminationCondition {
+        kind: kind?,
+        description,
+        keywords,
+        llm_judge,
+        expression,
+        matches,
+        line,
+        span,
+    })
 }
 
 /// Reads the query of a condition on the state.

@@ -20,6 +20,8 @@ pub(crate) use prices::read_prices;
 pub struct Evaluation {
     /// The line it stands on, from 1.
     pub line: usize,
+    /// That line, in bytes.
+    pub span: std::ops::Range<usize>,
     /// Why it is asked, in its author's words.
     pub description: Option<String>,
     /// What is asked.
@@ -81,7 +83,8 @@ fn read(reader: &mut Reader<'_>, node: &Node, place: Place) -> Option<Evaluation
     fields.with(kind.keys);
     let check = kind.read(&mut Given::new(kind.keys, &mut FileSource::new(reader, &mut fields)));
     fields.finish(reader);
-    let evaluation = Evaluation { line: reader.line(node.span.start), description, check };
+    let (line, span) = (reader.line(node.span.start), reader.line_span(node.span.start));
+    let evaluation = Evaluation { line, span, description, check };
     if let Err(why) = evaluation.allowed_in(place) {
         reader.report_without_effect(Problem::error("not-here", word.span.clone(), why.to_string()));
     }

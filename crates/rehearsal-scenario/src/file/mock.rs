@@ -39,6 +39,8 @@ pub struct Mock {
     pub person: bool,
     /// The line it begins at.
     pub line: usize,
+    /// That line, in bytes.
+    pub span: Range<usize>,
     /// Whether it stands in the agent's file, which is not the scenario's.
     pub of_agent: bool,
 }
@@ -102,7 +104,7 @@ pub(super) fn read(
     report_answers(reader, &fields, probability);
     let person = read_person(reader, &mut fields);
     let state = fields.get("state").and_then(|node| read_state(reader, node));
-    let line = reader.line(node.span.start);
+    let (line, span) = (reader.line(node.span.start), reader.line_span(node.span.start));
     let mock = Mock {
         service,
         method,
@@ -115,6 +117,7 @@ pub(super) fn read(
         state,
         person,
         line,
+        span,
         of_agent: false,
     };
     if let (Some(place), Some(agent)) = (fields.key_span("method"), agent)

@@ -1,5 +1,7 @@
 //! Models in a scenario file: who plays the agent's model, the simulated user and the judge.
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 use super::keys::{PROVIDER, REPLY, RULE, RULE_WHEN, RULES, SCRIPT, SCRIPTED_CALL, SCRIPTED_USAGE};
@@ -16,8 +18,8 @@ pub struct NamedModel {
     pub model: ModelChoice,
     /// The seed of the provider's sampling.
     pub seed: Option<i64>,
-    /// The line it stands at; 0 for one that was not in the file.
-    pub line: usize,
+    /// The line it stands at, in bytes; empty for one that was not in the file.
+    pub span: Range<usize>,
 }
 
 /// Which model plays a part. The specification is only read here; whoever runs the scenario builds the model.
@@ -61,8 +63,8 @@ pub struct ScriptedReply {
     pub usage: Option<(u64, u64)>,
     /// Whether its calls may break the schemas of their tools: a model that gets them wrong is played.
     pub invalid: bool,
-    /// The line it begins at.
-    pub line: usize,
+    /// The line it begins at, in bytes.
+    pub span: Range<usize>,
 }
 
 /// One rule of a scripted model: all conditions must hold.
@@ -103,7 +105,7 @@ pub(super) fn read(
     let read = |reader: &mut Reader<'_>, key: &str, node: &Node| read_model(reader, key, node, specification);
     let models = entries.iter().filter_map(|entry| {
         let (model, seed) = read(reader, &entry.key, &entry.value)?;
-        Some(NamedModel { key: entry.key.clone(), model, seed, line: reader.line(entry.key_span.start) })
+        Some(NamedModel { key: entry.key.clone(), model, seed, span: reader.line_span(entry.key_span.start) })
     });
     models.collect()
 }
@@ -204,7 +206,7 @@ fn read_reply(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> ScriptedReply
         json: fields.get_or_null("json").map(Node::to_json),
         fail: fields.text(reader, "fail"),
         invalid: fields.boolean(reader, "invalid") == Some(true),
-        line: reader.line(fields.span().start),
+        span: reader.line_span(fields.span().start),
         ..ScriptedReply::default()
     };
     let tool = fields.text(reader, "call");

@@ -326,7 +326,7 @@ fn a_model_that_nobody_uses_is_a_problem() {
     );
     let scenario = check_with(&text, &CheckOptions::default()).scenario.unwrap();
     assert_eq!(
-        told(&scenario.unused(&text)).lines().next().unwrap().split(" [").next(),
+        told(&scenario.unused()).lines().next().unwrap().split(" [").next(),
         Some("unused-model: nobody uses the model `jugde`")
     );
 }
@@ -355,7 +355,7 @@ fn another_agent_is_checked_against_the_mocks_of_the_file() {
     let checked = check_with(&text, &options).scenario.unwrap();
     let with = |agent: &str| {
         let (agent, _) = check_agent(agent, &options);
-        told(&checked.clone().with_agent(&agent.unwrap()).missing(&text))
+        told(&checked.clone().with_agent(&agent.unwrap()).missing())
     };
     let http = with("agent: {http: {url: 'http://127.0.0.1:1', response: text}}\n");
     assert!(

@@ -42,7 +42,7 @@ pub(crate) fn scenario(text: &str) -> Scenario {
     let text = file(text);
     let checked = check_with(&text, &CheckOptions::default());
     let scenario = checked.scenario.unwrap_or_else(|| panic!("{}\n{text}", told(&checked.problems)));
-    let missing = scenario.missing(&text);
+    let missing = scenario.missing();
     assert!(missing.is_empty(), "{missing:#?}");
     scenario
 }
@@ -53,7 +53,7 @@ pub(crate) fn problems(text: &str) -> String {
     let checked = check_with(&text, &CheckOptions::default());
     let mut problems = checked.problems;
     if let Some(scenario) = checked.scenario {
-        problems.extend(scenario.missing(&text));
+        problems.extend(scenario.missing());
     }
     told(&problems)
 }

@@ -124,7 +124,7 @@ fn agent_file(args: &EvalArgs) -> Result<AgentFile, CommandError> {
             key: role.clone(),
             model: ModelChoice::named(spec),
             seed: None,
-            line: 0,
+            span: 0..0,
         });
     }
     Ok(file)

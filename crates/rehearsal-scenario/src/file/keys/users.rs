@@ -9,15 +9,21 @@ pub(super) static USERS: Part = Part {
     name: "users",
     form: Form::About(
         "Who answers tools that ask the user, by tool: the agent waits until they have.",
-        &Form::Names(None, &A_USER),
+        &Form::Names(None, &Form::Part(&USER)),
     ),
 };
 
-static A_USER: Form = Form::OneOf(&[
-    Form::Table(&SIMULATED_USER),
-    Form::Table(&SCRIPTED_ANSWERS),
-    Form::About("A person.", &Form::Word(&["person"])),
-]);
+static USER: Part = Part {
+    name: "user",
+    form: Form::About(
+        "Who answers a tool: a model, a script, or a person.",
+        &Form::OneOf(&[
+            Form::Table(&SIMULATED_USER),
+            Form::Table(&SCRIPTED_ANSWERS),
+            Form::About("A person.", &Form::Word(&["person"])),
+        ]),
+    ),
+};
 
 /// A user that a model plays.
 pub(crate) static SIMULATED_USER: Table = Table::new(
@@ -96,4 +102,4 @@ pub(crate) static BRIDGE: Table = Table::new(
         ),
     ],
 )
-.rules(|| json!({"anyOf": [{"required": ["prompt"]}, {"required": ["response"]}]}));
+.rules(|| json!({"allOf": [{"anyOf": [{"required": ["prompt"]}, {"required": ["response"]}]}]}));

@@ -2,7 +2,7 @@
 
 use rehearsal_core::mask::Masker;
 
-use super::ReadVariable;
+use crate::ReadVariable;
 use crate::{Implementation, Reached, Scenario};
 
 impl Scenario {
@@ -15,7 +15,7 @@ impl Scenario {
     }
 
     /// Hides the values of variables that the file does not hold itself and does not call public.
-    pub(super) fn masker(&self, variables: &ReadVariable) -> Masker {
+    pub(crate) fn masker(&self, variables: &ReadVariable) -> Masker {
         Masker::new(self.secrets().into_iter().filter_map(variables))
     }
 

@@ -1,6 +1,5 @@
 //! Which programs a run of a file would start.
 
-use super::line_span;
 use crate::{Action, AgentFile, AgentUnderTest, Implementation, Problem, Reached, Scenario};
 
 const HELP: &str = "read what it runs; if you want that, leave out: --no-commands";
@@ -12,25 +11,25 @@ fn refused(place: std::ops::Range<usize>, what: &str) -> Problem {
 
 impl Scenario {
     /// The places of the file that would start a program if it were run; `live` lets all tools run for real.
-    pub fn commands(&self, text: &str, live: bool) -> Vec<Problem> {
+    pub fn commands(&self, live: bool) -> Vec<Problem> {
         let mut problems = Vec::new();
         if !self.setup.seed.is_empty() {
             problems.push(refused(self.setup.seed_span.clone(), "`seed` runs commands"));
         }
         for step in &self.run {
             if matches!(step.action, Action::Code { .. }) {
-                problems.push(refused(line_span(text, step.line), "this step runs code"));
+                problems.push(refused(step.span.clone(), "this step runs code"));
             }
         }
         for evaluation in self.evaluations() {
             if evaluation.command().is_some() {
-                problems.push(refused(line_span(text, evaluation.line), "this evaluation runs a command"));
+                problems.push(refused(evaluation.span.clone(), "this evaluation runs a command"));
             }
         }
         let Some(agent) = &self.agent else { return problems };
         // An agent of another file has no place in this one.
         let is_own = agent.span.start > 0;
-        let place = |own: &std::ops::Range<usize>| if is_own { own.clone() } else { line_span(text, 1) };
+        let place = |own: &std::ops::Range<usize>| if is_own { own.clone() } else { self.head.clone() };
         problems.extend(starts(agent).map(|what| refused(place(&agent.span), what)));
         let runs = |name: &String| live || self.setup.passthrough.contains(name);
         for tool in agent.tools.iter().filter(|tool| runs(&tool.name)) {

@@ -7,7 +7,6 @@ use rehearsal_metrics::folded;
 use serde_json::Value;
 
 use self::patterns::{Misfit, Patterns};
-use super::line_span;
 use crate::read::nearest;
 use crate::{
     Action, AgentFile, AgentUnderTest, AnsweredBy, CallStatus, Check, ConversationUser, Dialect, Mock,
@@ -18,30 +17,30 @@ mod patterns;
 
 impl AgentFile {
     /// What does not fit the schemas of its tools.
-    pub(crate) fn breaks_of_schemas(&self, text: &str, dialect: Dialect) -> Vec<Problem> {
-        let Some(mut stage) = super::agent::stage() else { return Vec::new() };
+    pub(crate) fn breaks_of_schemas(&self, dialect: Dialect) -> Vec<Problem> {
+        let Some(mut stage) = crate::compile::stage() else { return Vec::new() };
         stage.dialect = dialect;
         stage.models.clone_from(&self.models);
         let own = self.mocks.iter().map(|mock| Mock { of_agent: false, ..mock.clone() });
         stage.setup.mocks = own.collect();
-        stage.breaks_of_schemas(&self.agent, text)
+        stage.breaks_of_schemas(&self.agent)
     }
 }
 
 impl Scenario {
     /// What does not fit the schemas of the agent's tools.
-    pub(super) fn breaks_of_schemas(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+    pub(super) fn breaks_of_schemas(&self, agent: &AgentUnderTest) -> Vec<Problem> {
         let mut problems = Vec::new();
         for mock in self.setup.mocks.iter().filter(|mock| !mock.of_agent) {
-            let place = line_span(text, mock.line);
+            let place = mock.span.clone();
             for tool in agent.tools.iter().filter(|tool| mock.plays(tool)) {
                 problems.extend(unfit_response(mock, tool, &place));
                 problems.extend(unfit_condition(mock, tool, &place));
             }
         }
-        problems.extend(self.unfit_evaluations(agent, text));
-        problems.extend(self.unfit_calls(agent, text));
-        problems.extend(self.unsaid(text));
+        problems.extend(self.unfit_evaluations(agent));
+        problems.extend(self.unfit_calls(agent));
+        problems.extend(self.unsaid());
         if self.dialect == Dialect::ElizaOs {
             for problem in &mut problems {
                 problem.severity = Severity::Warning;
@@ -51,7 +50,7 @@ impl Scenario {
     }
 
     /// Evaluations of calls with arguments that the tool does not take.
-    fn unfit_evaluations(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+    fn unfit_evaluations(&self, agent: &AgentUnderTest) -> Vec<Problem> {
         let mut problems = Vec::new();
         for evaluation in self.evaluations() {
             let (tool, args, code, so) = match &evaluation.check {
@@ -70,7 +69,7 @@ impl Scenario {
             let Some(schema) = &tool.parameters else { continue };
             for misfit in Patterns::of_queries(&tool.name, schema).misfits(args.source()) {
                 let message = format!("{}, {so}", misfit.message);
-                let problem = Problem::error(code, line_span(text, evaluation.line), message);
+                let problem = Problem::error(code, evaluation.span.clone(), message);
                 problems.push(misfit.help(problem));
             }
         }
@@ -78,7 +77,7 @@ impl Scenario {
     }
 
     /// Rules on what comes after words of the user, where all that the user says is known and these are not in it.
-    fn unsaid(&self, text: &str) -> Vec<Problem> {
+    fn unsaid(&self) -> Vec<Problem> {
         let mut said = Vec::new();
         for step in &self.run {
             match &step.action {
@@ -96,7 +95,7 @@ impl Scenario {
             let Some(words) = order.rule.after_words() else { continue };
             if said.iter().all(|line| !line.contains(&folded(words))) {
                 let message = format!("the user of this file never says {words:?}, so this always holds");
-                let mut problem = Problem::error("always-true", line_span(text, evaluation.line), message);
+                let mut problem = Problem::error("always-true", evaluation.span.clone(), message);
                 problem.severity = Severity::Warning;
                 problems.push(problem.help("write it as an `input` or a line of the user has it"));
             }
@@ -105,9 +104,9 @@ impl Scenario {
     }
 
     /// Calls of the agent's scripted model that break the schema of the tool.
-    fn unfit_calls(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+    fn unfit_calls(&self, agent: &AgentUnderTest) -> Vec<Problem> {
         let Reached::Inline(inline) = &agent.reached else { return Vec::new() };
-        let model = self.models.iter().find(|model| model.key == inline.model && model.line > 0);
+        let model = self.models.iter().find(|model| model.key == inline.model && !model.span.is_empty());
         let replies: Vec<&ScriptedReply> = match model.map(|model| &model.model) {
             Some(ModelChoice::Script(replies)) => replies.iter().collect(),
             Some(ModelChoice::Rules(rules)) => rules.iter().map(|rule| &rule.reply).collect(),
@@ -122,7 +121,7 @@ impl Scenario {
                 if !broken.is_empty() {
                     let message =
                         format!("this call breaks the `parameters` of `{name}`: {}", listed(&broken));
-                    let place = line_span(text, reply.line);
+                    let place = reply.span.clone();
                     let help = "give the arguments that the tool takes; to play a model that gets them wrong, add: invalid: true";
                     problems.push(Problem::error("bad-call", place, message).help(help));
                 }
@@ -132,7 +131,7 @@ impl Scenario {
     }
 
     /// Conditions on the state that nothing in the file writes.
-    pub(super) fn unwritten_state(&self, agent: &AgentUnderTest, text: &str) -> Vec<Problem> {
+    pub(super) fn unwritten_state(&self, agent: &AgentUnderTest) -> Vec<Problem> {
         // Another program may change the state as it likes.
         if !matches!(agent.reached, Reached::Inline(_)) || self.dialect == Dialect::ElizaOs {
             return Vec::new();
@@ -152,13 +151,12 @@ impl Scenario {
             }
         }
         let mut problems = Vec::new();
-        for (line, matches) in self.queries() {
+        for (span, matches) in self.queries() {
             let mut asked = Vec::new();
             asked_paths(matches.source(), &mut asked);
             for path in asked.iter().filter(|path| !is_written(path, &written)) {
                 let message = format!("nothing in this file writes `{path}`");
-                let place = line_span(text, line);
-                let mut problem = Problem::error("never-written", place, message);
+                let mut problem = Problem::error("never-written", span.clone(), message);
                 problem.severity = Severity::Warning;
                 let scoped = format!("session.{path}");
                 let help = if is_written(&scoped, &written) {
@@ -185,17 +183,17 @@ impl Scenario {
         })
     }
 
-    /// The queries of the state, each with its line.
-    fn queries(&self) -> impl Iterator<Item = (usize, &Query)> {
+    /// The queries of the state, each with its place.
+    fn queries(&self) -> impl Iterator<Item = (&Range<usize>, &Query)> {
         let asked = self.evaluations().filter_map(|evaluation| match &evaluation.check {
-            Check::State(state) => Some((evaluation.line, &state.matches)),
+            Check::State(state) => Some((&evaluation.span, &state.matches)),
             _ => None,
         });
         let conditions = self.run.iter().flat_map(|step| match &step.action {
             Action::Conversation { conversation, .. } => conversation.termination_conditions.as_slice(),
             Action::Input(_) | Action::Code { .. } => &[],
         });
-        asked.chain(conditions.filter_map(|condition| Some((condition.line, condition.matches.as_ref()?))))
+        asked.chain(conditions.filter_map(|condition| Some((&condition.span, condition.matches.as_ref()?))))
     }
 }
 
