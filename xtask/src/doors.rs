@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::workspace::{Dependency, DependencyKind, Package, Workspace};
 
 mod modules;
+mod tests_named;
 
 /// Each room with the rooms just below it.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -135,7 +136,8 @@ const ELSEWHERE: &[Elsewhere] = &[Elsewhere {
 pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode, Failure> {
     let violations = check(&workspace.packages);
     let breaches = check_modules(workspace)?;
-    if violations.is_empty() && breaches.is_empty() {
+    let untested = check_tests(workspace)?;
+    if violations.is_empty() && breaches.is_empty() && untested.is_empty() {
         println!("doors: all {} crates keep them", workspace.packages.len());
         return Ok(ExitCode::SUCCESS);
     }
@@ -145,8 +147,24 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode, Failure> {
     for breach in &breaches {
         eprintln!("{breach}\n");
     }
-    println!("doors: {} violations", violations.len() + breaches.len());
+    for file in &untested {
+        eprintln!(
+            "error: nothing runs the tests of {}\n\nhint: name it in the program of the crate's tests (`all`)\n",
+            file.display()
+        );
+    }
+    println!("doors: {} violations", violations.len() + breaches.len() + untested.len());
     Ok(ExitCode::FAILURE)
+}
+
+fn check_tests(workspace: &Workspace) -> Result<Vec<PathBuf>, Failure> {
+    let mut untested = Vec::new();
+    for package in &workspace.packages {
+        let tests = workspace.root.join(package.manifest.with_file_name("tests"));
+        let found = tests_named::left_out(&tests);
+        untested.extend(found.map_err(|error| Failure::new(format!("{}: {error}", tests.display())))?);
+    }
+    Ok(untested)
 }
 
 fn check_modules(workspace: &Workspace) -> Result<Vec<Breach>, Failure> {

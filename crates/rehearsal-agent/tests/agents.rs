@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +9,8 @@ use proptest::prelude::*;
 use rehearsal_agent::*;
 use rehearsal_core::*;
 
+use crate::support::*;
 use serde_json::{Value, json};
-use support::*;
 
 async fn ledger_of(agent: impl Into<AgentRef>, says: &str) -> (Ledger, Result<Flow, RunError>) {
     let agent = agent.into();

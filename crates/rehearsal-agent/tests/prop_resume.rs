@@ -2,13 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-mod support;
-
+use crate::support::*;
 use proptest::prelude::*;
 use rehearsal_agent::*;
 use rehearsal_core::*;
 use serde_json::json;
-use support::*;
 
 /// The shape of an agent, from which the agent can be built any number of times.
 #[derive(Clone, Debug)]

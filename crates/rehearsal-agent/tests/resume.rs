@@ -2,15 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-mod support;
-
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use crate::support::*;
 use async_trait::async_trait;
 use rehearsal_agent::*;
 use rehearsal_core::*;
-use support::*;
 
 /// Runs a play, putting the ledger into a file and taking it out again at every yield.
 async fn suspended(play: &Play) -> Ledger {

@@ -20,8 +20,6 @@ use tokio::sync::{Barrier, Semaphore, watch};
 use crate::support::api::{ALL, Api};
 use crate::support::server::{Answer, End, Server};
 
-mod support;
-
 const KEY: &str = "sk-test-0123456789abcdef";
 
 /// Quick to give up, so that tests are quick.

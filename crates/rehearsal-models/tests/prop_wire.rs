@@ -15,8 +15,6 @@ use serde_json::{Map, Value, json};
 
 use crate::support::api::{ALL, Api};
 
-mod support;
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 

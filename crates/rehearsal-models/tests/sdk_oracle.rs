@@ -22,8 +22,6 @@ use serde_json::{Value, json};
 use crate::support::api::{ALL, Api};
 use crate::support::server::{Answer, Received, Server};
 
-mod support;
-
 /// What the SDKs' types are known to refuse: fields of tomorrow, fields of compatible servers, and sampling
 /// settings, which are in an older version of Anthropic's API than the SDK is for.
 const NOT_IN_THE_SDK: [&str; 3] = ["unknown", "reasoning", "sampling"];

@@ -16,8 +16,6 @@ use serde_json::{Value, json};
 
 use crate::support::api::{ALL, Api};
 
-mod support;
-
 #[test]
 fn requests_are_written_as_they_were_read() {
     let mut count = 0;

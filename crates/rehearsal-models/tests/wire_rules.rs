@@ -1,7 +1,5 @@
 //! How what the core says is put into each wire format where the two differ, and what has no place there.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::sync::Arc;
 
 use rehearsal_core::{
@@ -12,8 +10,6 @@ use rehearsal_models::wire::{Envelope, SseEvent, WireError};
 use serde_json::{Map, Value, json};
 
 use crate::support::api::{ALL, Api};
-
-mod support;
 
 /// Calls without ids get the same ids as their results, whichever way they are told apart.
 #[test]

@@ -8,7 +8,7 @@ use rehearsal_core::{Usage, Verdict};
 use rehearsal_scenario::{CheckOptions, ModelChoice, ScriptedReply, check_agent, check_with};
 use serde_json::{Value, json};
 
-use crate::stage::{Play, file, play, problems, said, scenario, told};
+use crate::run::stage::{Play, file, play, problems, said, scenario, told};
 
 /// A server on loopback; its thread ends with the tests.
 pub(crate) struct Server {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Play, play};
+use crate::run::stage::{Play, play};
 
 /// A scenario whose agent calls a tool so many times.
 fn calls(count: usize, mock: &str) -> String {

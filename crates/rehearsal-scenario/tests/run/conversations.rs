@@ -3,7 +3,7 @@
 use rehearsal_core::{Player, StepStatus, Verdict};
 use serde_json::{Value, json};
 
-use crate::stage::{Play, Played, TokioClock, play, problems};
+use crate::run::stage::{Play, Played, TokioClock, play, problems};
 
 /// A scenario with one conversation; `more` are further keys of it, a line each.
 fn scenario(models: &str, more: &[&str]) -> String {

@@ -2,7 +2,7 @@
 
 use rehearsal_core::Verdict;
 
-use crate::stage::{Played, play, problems};
+use crate::run::stage::{Played, play, problems};
 
 /// A conversation of up to three turns in which these things are said.
 async fn talk(user: [&str; 3], agent: [&str; 3], conditions: &str) -> Played {

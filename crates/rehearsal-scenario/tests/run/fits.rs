@@ -1,6 +1,6 @@
 //! What can never hold of a tool, and what goes out as it stands, is said before anything runs.
 
-use crate::stage::problems;
+use crate::run::stage::problems;
 
 /// A scenario with a tool whose schema says what it takes, a second mock that answers it, and these parts.
 fn of_tool(evaluation: &str, mock: &str) -> String {

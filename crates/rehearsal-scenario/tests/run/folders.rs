@@ -11,7 +11,7 @@ use rehearsal_world::environment::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::{Play, play, problems};
+use crate::run::stage::{Play, play, problems};
 
 /// A scenario that writes the place of its folder into `place`, which is outside of it.
 fn telling(place: &Path, more: &str) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rehearsal_core::Verdict;
 use serde_json::json;
 
-use crate::stage::{Play, TokioClock, file, play, problems};
+use crate::run::stage::{Play, TokioClock, file, play, problems};
 
 /// A scenario whose agent calls `find` once with these arguments, then says done.
 fn one_call(args: &str, mocks: &str) -> String {

@@ -10,7 +10,7 @@ use rehearsal_sim::Cancel;
 use rehearsal_sim::person::{People, PersonCue, PersonPart};
 use serde_json::{Value, json};
 
-use crate::stage::{Play, TokioClock, file, problems, scenario};
+use crate::run::stage::{Play, TokioClock, file, problems, scenario};
 
 /// People with their answers ready, who take their time for each.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rehearsal_core::{MetricStatus, StepStatus, Verdict};
 
-use crate::stage::play;
+use crate::run::stage::play;
 
 /// A step of a random scenario.
 #[derive(Clone, Debug)]

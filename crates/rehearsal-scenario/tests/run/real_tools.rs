@@ -3,7 +3,7 @@
 use rehearsal_core::Verdict;
 use serde_json::json;
 
-use crate::stage::{Play, play, problems};
+use crate::run::stage::{Play, play, problems};
 
 /// A scenario whose agent calls `tool` once.
 fn one_call(command: &str, setup: &str) -> String {
@@ -128,7 +128,8 @@ fn a_header_without_its_variable_is_told_before_anything_runs() {
 
 #[tokio::test]
 async fn an_http_tool_is_sent_its_arguments() {
-    let server = crate::agents::Server::answering([("200 OK", r#"{"found": true}"#), ("500 Oops", "broken")]);
+    let server =
+        crate::run::agents::Server::answering([("200 OK", r#"{"found": true}"#), ("500 Oops", "broken")]);
     let tool = format!("http: {{url: '{}', headers: {{x-key: '${{env.SHOP_KEY}}'}}}}", server.url);
     let text = one_call(&tool, "passthrough: [tool]");
     let play = Play::new(&text).variable("SHOP_KEY", "secret");

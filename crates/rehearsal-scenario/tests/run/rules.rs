@@ -4,7 +4,7 @@ use rehearsal_core::{EndReason, StepStatus, Verdict};
 use rehearsal_sim::Judges;
 use serde_json::json;
 
-use crate::stage::{Play, Played, play, scenario};
+use crate::run::stage::{Play, Played, play, scenario};
 
 /// A clerk whose model follows a script, in steps that are written whole.
 fn clerk(script: &str, run: &str) -> String {

@@ -2,7 +2,7 @@
 
 use rehearsal_core::{StepStatus, Verdict};
 
-use crate::stage::{Play, TokioClock, play};
+use crate::run::stage::{Play, TokioClock, play};
 
 fn scenario(models: &str, simulator: &str, more: &str) -> String {
     format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rehearsal_core::{EventBody, StepStatus, Verdict};
 use serde_json::json;
 
-use crate::stage::{Play, TokioClock, play, problems, said};
+use crate::run::stage::{Play, TokioClock, play, problems, said};
 
 const AGENT: &str =
     "agent: {instructions: Help., tools: [{name: find}]}\nsetup: {mocks: [{method: find, response: 1}]}\n";
@@ -14,7 +14,7 @@ fn scenario(models: &str, run: &str) -> String {
     format!("{AGENT}models: {{{models}}}\nrun:\n{run}")
 }
 
-fn statuses(played: &crate::stage::Played) -> Vec<StepStatus> {
+fn statuses(played: &crate::run::stage::Played) -> Vec<StepStatus> {
     played.result.steps.iter().map(|step| step.status).collect()
 }
 
@@ -209,7 +209,7 @@ run:
       user_simulator: {persona: a customer, objective: an order}
       termination_conditions: [{type: goal_achieved, llm_judge: {prompt: Done?}}]
 ";
-    let ledgers = |played: &crate::stage::Played| -> Vec<String> {
+    let ledgers = |played: &crate::run::stage::Played| -> Vec<String> {
         played.run.ledgers().map(rehearsal_core::Ledger::to_jsonl).collect()
     };
     let first = play(text).await;

@@ -3,7 +3,7 @@
 use rehearsal_core::{EventBody, Verdict};
 use serde_json::json;
 
-use crate::stage::{Play, Played, TokioClock, play, problems, said};
+use crate::run::stage::{Play, Played, TokioClock, play, problems, said};
 
 /// An agent that asks once and then says goodbye.
 fn asks(tool: &str, users: &str, more: &str) -> String {

@@ -1,0 +1,8 @@
+//! All tests of the crate, in one program: each program is linked for seconds.
+
+mod answers;
+mod cases;
+mod people;
+mod scenes;
+mod suites;
+mod watching;

@@ -1,0 +1,4 @@
+//! All tests of the crate, in one program: each program is linked for seconds.
+
+mod environment;
+mod remote;
