@@ -60,13 +60,15 @@ impl Server {
         Ok(Self { url, token: token.trim().to_owned(), folder, _kept: kept })
     }
 
-    /// What the server answers to somebody without a token: the status and all that follows.
-    pub(crate) fn get(&self, path: &str) -> Result<(u16, String), Failure> {
+    /// What the server answers to whoever shows this token, if any: the status and all that follows.
+    pub(crate) fn get(&self, path: &str, token: Option<&str>) -> Result<(u16, String), Failure> {
         let host = self.url.trim_start_matches("http://");
         let lost = |error: std::io::Error| Failure::new(format!("GET {}{path}: {error}", self.url));
         let mut stream = TcpStream::connect(host).map_err(lost)?;
         stream.set_read_timeout(Some(Duration::from_secs(30))).map_err(lost)?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").map_err(lost)?;
+        let shown = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n{shown}Connection: close\r\n\r\n")
+            .map_err(lost)?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).map_err(lost)?;
         let answer = String::from_utf8_lossy(&answer).into_owned();

@@ -58,8 +58,7 @@ impl Trial {
     /// Installs the wheel into an environment that has nothing else, without an index; gives the program.
     pub(super) fn wheel(&self, workspace: &Workspace, wheel: &Path) -> Result<PathBuf, Failure> {
         let folder = self.fresh("wheel")?;
-        // By its own path: what an interpreter comes with is found from there.
-        let mut python = Command::new(found("python3")?);
+        let mut python = ADK.command(workspace, "python");
         python.env("PATH", &self.path).args(["-m", "venv", "--without-pip"]).arg(&folder);
         expect_success(&mut python)?;
         // The environment has no pip of its own: the one we have installs into it.
@@ -95,13 +94,13 @@ impl Trial {
         let mut init = Command::new(program);
         child::read(init.env("PATH", &self.path).arg("init").arg(&folder))?;
         let server = Server::start(program, &folder, Some(&self.path))?;
-        let (status, page) = server.get("/")?;
+        let (status, page) = server.get("/", Some(&server.token))?;
         let script = page.split_once("src=\"/").and_then(|(_, rest)| rest.split_once('"'));
         let (script, _) = script.ok_or_else(|| Failure::new(format!("GET / gives no page:\n{page}")))?;
         expect(status == 200, || format!("GET / gives {status}:\n{page}"))?;
-        let (status, _) = server.get(&format!("/{script}"))?;
+        let (status, _) = server.get(&format!("/{script}"), Some(&server.token))?;
         expect(status == 200, || format!("GET /{script} gives {status}"))?;
-        let (status, answer) = server.get("/v1/sessions")?;
+        let (status, answer) = server.get("/v1/sessions", None)?;
         expect(status == 401, || format!("GET /v1/sessions without a token gives {status}:\n{answer}"))
     }
 
