@@ -93,6 +93,11 @@ pub trait Evaluator: Sized {
     fn tools(&self) -> Option<Vec<&str>> {
         None
     }
+
+    /// The words of the user without which it asks nothing, and always passes.
+    fn words_of_user(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Makes everything that comes from the list of evaluators.
@@ -171,6 +176,11 @@ macro_rules! evaluators {
             /// of them.
             pub fn tools(&self) -> Option<Vec<&str>> {
                 match self { $(Self::$kind(evaluator) => evaluator.tools()),* }
+            }
+
+            /// The words of the user without which it asks nothing, and always passes.
+            pub fn words_of_user(&self) -> Option<&str> {
+                match self { $(Self::$kind(evaluator) => evaluator.words_of_user()),* }
             }
         }
     };

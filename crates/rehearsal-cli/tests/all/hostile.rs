@@ -194,12 +194,12 @@ fn no_call_runs_a_tool_that_is_not_let_through() {
     assert!(!mark.exists(), "a tool ran");
     let result: serde_json::Value =
         rehearsal_core::json::from_str(&fs::read_to_string(folder.path().join("r.json")).unwrap()).unwrap();
-    let own = result["scenarios"].as_array().unwrap();
+    let own = result["results"].as_array().unwrap();
     assert!(own.len() >= 100, "{} of {count} were run: {}", own.len(), ran.stderr);
     for one in own {
         let error = one["error"].to_string();
         // A model may hear that there is no such tool; what has no mock ends its scenario.
-        let is_held = error.contains("look") || one["verdict"] != "error";
+        let is_held = error.contains("look") || one["status"] != "error";
         assert!(is_held, "{}: {one}", one["name"]);
     }
 }

@@ -88,16 +88,6 @@ pub enum OrderRule {
     },
 }
 
-impl OrderRule {
-    /// The words of the user after which the rule holds, where there are some.
-    pub fn after_words(&self) -> Option<&str> {
-        match self {
-            Self::NeverAfterUserSays(words) => Some(words),
-            Self::NeverBefore(_) | Self::EachWithin { .. } => None,
-        }
-    }
-}
-
 impl Evaluator for ToolOrder {
     const TYPE: &'static str = "tool_order";
     const ABOUT: &'static str = "Calls of tools keep a rule on their order.";
@@ -186,6 +176,13 @@ does, and agents that run side by side, is looked at when they come back.
             OrderRule::NeverAfterUserSays(text) => format!("never {tools} after the user says {text:?}"),
             OrderRule::EachWithin { of, turns: u64::MAX } => format!("each {tools} after {of}"),
             OrderRule::EachWithin { of, turns } => format!("each {tools} within {turns} turns of {of}"),
+        }
+    }
+
+    fn words_of_user(&self) -> Option<&str> {
+        match &self.rule {
+            OrderRule::NeverAfterUserSays(words) => Some(words),
+            OrderRule::NeverBefore(_) | OrderRule::EachWithin { .. } => None,
         }
     }
 

@@ -91,8 +91,7 @@ impl Scenario {
         }
         let mut problems = Vec::new();
         for evaluation in self.evaluations() {
-            let Check::ToolOrder(order) = &evaluation.check else { continue };
-            let Some(words) = order.rule.after_words() else { continue };
+            let Some(words) = evaluation.check.words_of_user() else { continue };
             if said.iter().all(|line| !line.contains(&folded(words))) {
                 let message = format!("the user of this file never says {words:?}, so this always holds");
                 let mut problem = Problem::error("always-true", evaluation.span.clone(), message);
