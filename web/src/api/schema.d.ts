@@ -1362,7 +1362,7 @@ export interface components {
         /** @description The part of a run that failed. */
         Phase: "system" | "user_agent" | "metric";
         /** @description Why a session ended. */
-        EndReason: "completed" | "state_matches" | "max_turns" | "max_duration" | "error" | "cancelled";
+        EndReason: "completed" | "state_matches" | "max_turns" | "max_duration" | "rule_broken" | "error" | "cancelled";
         /** @description What a metric found. */
         MetricResult: {
             /** @description What it came to. */
