@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION events_rules() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     is_beside BOOLEAN := NEW.kind IN (
-        'note', 'step_started', 'step_ended', 'step_commands', 'time_limit', 'folder_kept',
+        'note', 'step_started', 'step_ended', 'step_commands', 'time_limit', 'folder_kept', 'turn_ended',
         'turn_decision', 'user_simulation', 'remote_session', 'agent_log', 'run_failed',
         'cue_dismissed', 'late_result', 'repeated_result', 'tool_exception', 'agent_chosen',
         'cancel_reason', 'artifact_saved');

@@ -3,7 +3,7 @@
 DROP TRIGGER events_after_end;
 CREATE TRIGGER events_after_end BEFORE INSERT ON events
 WHEN NEW.kind NOT IN (
-        'note', 'step_started', 'step_ended', 'step_commands', 'time_limit', 'folder_kept',
+        'note', 'step_started', 'step_ended', 'step_commands', 'time_limit', 'folder_kept', 'turn_ended',
         'turn_decision', 'user_simulation', 'remote_session', 'agent_log', 'run_failed',
         'cue_dismissed', 'late_result', 'repeated_result', 'tool_exception', 'agent_chosen',
         'cancel_reason', 'artifact_saved')
@@ -14,7 +14,7 @@ DROP TRIGGER events_before_query;
 CREATE TRIGGER events_before_query BEFORE INSERT ON events
 WHEN NEW.kind NOT IN (
         'session_started', 'agent_started', 'state_change', 'user_message', 'error', 'session_ended',
-        'note', 'step_started', 'step_ended', 'step_commands', 'time_limit', 'folder_kept',
+        'note', 'step_started', 'step_ended', 'step_commands', 'time_limit', 'folder_kept', 'turn_ended',
         'turn_decision', 'user_simulation', 'remote_session', 'agent_log', 'run_failed',
         'cue_dismissed', 'late_result', 'repeated_result', 'tool_exception', 'agent_chosen',
         'cancel_reason', 'artifact_saved')
