@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rehearsal_core::{CaseResult, Clock, RESULT_VERSION, RunResult, SessionId};
 use rehearsal_sim::person::PersonCue;
 use rehearsal_sim::{Cancel, CaseMaker, CaseRun, OnFirstFailure, Suite, SuiteEvent, SuiteRun};
-use rehearsal_store::StoreError;
+use rehearsal_store::{RunStatus, StoreError};
 
 use crate::{Counts, KeptRun, OutFolder, RunJournal, ledger_path};
 
@@ -112,10 +112,10 @@ impl Driver {
     pub async fn end(&self, result: &RunResult) -> Result<(), StoreError> {
         let Some(kept) = &self.kept else { return Ok(()) };
         let status = match &result.suite {
-            _ if result.interrupted => "interrupted",
-            suite if suite.summary.errors > 0 => "error",
-            suite if suite.passed() => "passed",
-            _ => "failed",
+            _ if result.interrupted => RunStatus::Interrupted,
+            suite if suite.summary.errors > 0 => RunStatus::Error,
+            suite if suite.passed() => RunStatus::Passed,
+            _ => RunStatus::Failed,
         };
         kept.end(
             status,

@@ -13,7 +13,7 @@ use rehearsal_core::{Clock, EndReason, Event, EventBody, Failure, Phase, Session
 use rehearsal_sim::person::{People, PersonCue, PersonPart};
 use rehearsal_store::{
     Change, CueChange, CueId, CueKind, CueStatus, NewCue, NewEvent, NewSession, Payload, RunAbout, RunRecord,
-    SessionRecord, SessionSource, SessionStatus, StoreError, StoreRef, StoredEvent, Write, new_id,
+    RunStatus, SessionRecord, SessionSource, SessionStatus, StoreError, StoreRef, StoredEvent, Write, new_id,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -116,7 +116,7 @@ impl KeptRun {
             started_at: clock.now().as_millisecond(),
             ended_at: None,
             title: title.to_owned(),
-            status: "running".to_owned(),
+            status: RunStatus::Running,
             about,
             result: None,
         };
@@ -169,7 +169,7 @@ impl KeptRun {
     ///
     /// # Errors
     /// The store cannot be used, or not all that happened could be written.
-    pub async fn end(self: &Arc<Self>, status: &str, result: Value) -> Result<(), StoreError> {
+    pub async fn end(self: &Arc<Self>, status: RunStatus, result: Value) -> Result<(), StoreError> {
         let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
         for dismissal in leaving {
             if let Err(error) = dismissal.await {
@@ -178,19 +178,19 @@ impl KeptRun {
         }
         let record = {
             let mut record = self.record();
-            status.clone_into(&mut record.status);
+            record.status = status;
             record.ended_at = Some(self.clock.now().as_millisecond());
             record.result = Some(result);
             record.clone()
         };
         // Whoever interrupts a run does not wait.
-        let tries = if status == "interrupted" { 0 } else { TRIES.0 };
+        let tries = if status == RunStatus::Interrupted { 0 } else { TRIES.0 };
         // Both at the same time, so that the store commits them together.
         let (written, ended) =
             futures::join!(outlast(tries, || self.flush()), outlast(tries, || self.store.put_run(&record)));
         if written.is_err() {
             // A run that is not kept whole is none to rely on.
-            let record = RunRecord { status: "error".to_owned(), ..record };
+            let record = RunRecord { status: RunStatus::Error, ..record };
             let _as_far_as_possible = self.store.put_run(&record).await;
         }
         written.and(ended)

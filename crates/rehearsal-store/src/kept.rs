@@ -15,7 +15,7 @@ use crate::ops::{
 };
 use crate::{
     Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
-    Store, StoreError, StoredEvent, Work, WorkOutcome, Write,
+    Store, StoreError, StoredEvent, Work, WorkKind, WorkOutcome, Write,
 };
 
 /// A store on an engine.
@@ -151,8 +151,8 @@ impl<E: Engine> Store for Kept<E> {
         self.0.look(FindWork(id.to_owned())).await
     }
 
-    async fn done_work(&self, session: &SessionId, kind: &str) -> Result<Option<Work>, StoreError> {
-        self.0.look(FindDoneWork { session: session.clone(), kind: kind.to_owned() }).await
+    async fn done_work(&self, session: &SessionId, kind: WorkKind) -> Result<Option<Work>, StoreError> {
+        self.0.look(FindDoneWork { session: session.clone(), kind }).await
     }
 
     async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError> {

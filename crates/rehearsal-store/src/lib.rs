@@ -29,8 +29,8 @@ pub use lease::{CUE_GRACE, RUN_GONE_AFTER};
 pub use ledger::{import_ledger, new_id, read_ledger};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,
-    NewSession, NewWork, Page, Payload, RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord,
-    SessionSource, SessionStatus, StoredEvent, Work, WorkOutcome, Write,
+    NewSession, NewWork, Page, Payload, RunAbout, RunQuery, RunRecord, RunStatus, SessionQuery,
+    SessionRecord, SessionSource, SessionStatus, StoredEvent, Work, WorkKind, WorkOutcome, Write,
 };
 pub use store::{Store, StoreRef, file_of, open};
 pub use truncate::{LONG, beginning};

@@ -8,6 +8,8 @@ use rehearsal_core::{CallId, Event, EventBody, SessionId, SessionPart, TurnId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::word::Word as _;
+
 /// How a session stands. It goes from active to one of the others, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -290,8 +292,8 @@ pub struct Work {
     pub host: String,
     /// The session it is about.
     pub session: SessionId,
-    /// What: `run`, `cancel`, `export`.
-    pub kind: String,
+    /// What is to be done.
+    pub kind: WorkKind,
     /// What is needed to do it.
     pub payload: Value,
     /// Whether a host has taken it.
@@ -300,6 +302,25 @@ pub struct Work {
     pub outcome: Option<WorkOutcome>,
     /// When it was given, in milliseconds since 1970.
     pub created_at: i64,
+}
+
+/// What a host is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkKind {
+    /// Run an agent with a message.
+    Run,
+    /// Cancel a call.
+    Cancel,
+    /// Write a golden trace.
+    Export,
+}
+
+/// The word that stands for it everywhere.
+impl fmt::Display for WorkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
 }
 
 /// What came of a piece of work.
@@ -319,8 +340,8 @@ pub struct NewWork {
     pub id: String,
     /// The host that is to do it.
     pub host: String,
-    /// What: `run`, `cancel`, `export`.
-    pub kind: String,
+    /// What is to be done.
+    pub kind: WorkKind,
     /// What is needed to do it.
     pub payload: Value,
 }
@@ -457,6 +478,29 @@ impl Host {
     }
 }
 
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Its process goes on.
+    Running,
+    /// All of its cases passed.
+    Passed,
+    /// One of its cases did not.
+    Failed,
+    /// Something went wrong, in a case or in keeping them.
+    Error,
+    /// Somebody ended it, or its process was not seen for a while.
+    Interrupted,
+}
+
+/// The word that stands for it everywhere.
+impl fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
 /// A run of a suite, with its results once it has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
@@ -468,8 +512,8 @@ pub struct RunRecord {
     pub ended_at: Option<i64>,
     /// What was run, in words for people.
     pub title: String,
-    /// `running`, `passed`, `failed`, `error`, `interrupted`.
-    pub status: String,
+    /// How it stands.
+    pub status: RunStatus,
     /// What tells it from other runs of the same.
     pub about: RunAbout,
     /// What it came to: a [`RunResult`](rehearsal_core::RunResult). What earlier versions wrote is read in that form. In

@@ -15,7 +15,7 @@ use crate::postgres::Postgres;
 use crate::sqlite::{self, Sqlite};
 use crate::{
     Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
-    StoreError, StoredEvent, Work, WorkOutcome, Write,
+    StoreError, StoredEvent, Work, WorkKind, WorkOutcome, Write,
 };
 
 /// A store that is shared.
@@ -126,7 +126,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn work(&self, id: &str) -> Result<Option<Work>, StoreError>;
 
     /// The last piece of work of a kind that was done for a session.
-    async fn done_work(&self, session: &SessionId, kind: &str) -> Result<Option<Work>, StoreError>;
+    async fn done_work(&self, session: &SessionId, kind: WorkKind) -> Result<Option<Work>, StoreError>;
 
     /// Keeps a run, or its newer self.
     async fn put_run(&self, run: &RunRecord) -> Result<(), StoreError>;

@@ -3,7 +3,7 @@
 use rehearsal_core::SessionPart;
 
 use crate::db::odd;
-use crate::{CueKind, CueStatus, Payload, SessionSource, SessionStatus, StoreError};
+use crate::{CueKind, CueStatus, Payload, RunStatus, SessionSource, SessionStatus, StoreError, WorkKind};
 
 /// An enum that is kept as a word.
 pub(crate) trait Word: Copy + Sized + 'static {
@@ -42,6 +42,21 @@ impl Word for SessionPart {
 impl Word for Payload {
     const ALL: &'static [(Self, &'static str)] =
         &[(Self::Request, "request"), (Self::Response, "response"), (Self::Other, "other")];
+}
+
+impl Word for RunStatus {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::Running, "running"),
+        (Self::Passed, "passed"),
+        (Self::Failed, "failed"),
+        (Self::Error, "error"),
+        (Self::Interrupted, "interrupted"),
+    ];
+}
+
+impl Word for WorkKind {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Run, "run"), (Self::Cancel, "cancel"), (Self::Export, "export")];
 }
 
 impl Word for CueKind {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use rehearsal_core::{CaseResult, Ledger, RunResult, SessionId, SessionPart, Summary};
-use rehearsal_store::{RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord, Store, read_ledger};
+use rehearsal_store::{
+    RunAbout, RunQuery, RunRecord, RunStatus, SessionQuery, SessionRecord, Store, read_ledger,
+};
 use serde_json::{Value, json};
 
 use crate::commands::run::print::{Detail, Printer};
@@ -192,7 +194,8 @@ async fn results(
     kept: &[SessionRecord],
 ) -> Result<(), CommandError> {
     let Some(result) = &run.result else {
-        let why = if run.status == "running" { "it runs, or was ended from outside" } else { "none" };
+        let why =
+            if run.status == RunStatus::Running { "it runs, or was ended from outside" } else { "none" };
         output::data(&format!("no results: {why}\n"));
         return Ok(());
     };

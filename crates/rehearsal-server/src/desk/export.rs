@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rehearsal_adk::{GoldenTrace, TraceOptions};
 use rehearsal_core::{Ledger, SessionId, Timestamp};
-use rehearsal_store::{NewWork, Work, WorkOutcome};
+use rehearsal_store::{NewWork, Work, WorkKind, WorkOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -18,8 +18,6 @@ use crate::watch::Topic;
 
 /// How long an export may take.
 const EXPORT_LIMIT: Duration = Duration::from_mins(1);
-/// What the work is called.
-const EXPORT: &str = "export";
 
 /// A golden trace that was written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -61,7 +59,7 @@ impl Exported {
 impl Desk {
     /// The last export of a session.
     pub(super) async fn exported(&self, session: &SessionId) -> Result<Option<Exported>, Problem> {
-        let work = self.store.done_work(session, EXPORT).await?;
+        let work = self.store.done_work(session, WorkKind::Export).await?;
         Ok(work.and_then(|Work { outcome, created_at, .. }| match outcome {
             Some(WorkOutcome::Done(result)) => Exported::of(result, created_at).ok(),
             _ => None,
@@ -157,7 +155,7 @@ impl Desk {
             };
             host.clone_from(found);
             let payload = how.clone();
-            pen.work(NewWork { id: id.to_owned(), host: host.clone(), kind: EXPORT.to_owned(), payload });
+            pen.work(NewWork { id: id.to_owned(), host: host.clone(), kind: WorkKind::Export, payload });
             Ok(())
         })
         .await?;

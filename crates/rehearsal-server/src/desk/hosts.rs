@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use rehearsal_core::{CallId, SessionId, Timestamp};
-use rehearsal_store::{AgentRecord, Host, NewWork, SessionRecord, SessionStatus, Work, WorkOutcome};
+use rehearsal_store::{
+    AgentRecord, Host, NewWork, SessionRecord, SessionStatus, Work, WorkKind, WorkOutcome,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -234,7 +236,7 @@ impl Desk {
             if let Some(work) = self.store.take_work(id, self.now_ms()).await? {
                 return Ok(Some(WorkView {
                     id: work.id,
-                    kind: work.kind,
+                    kind: work.kind.to_string(),
                     session: work.session.to_string(),
                     payload: work.payload.as_object().cloned().unwrap_or_default(),
                 }));
@@ -257,7 +259,7 @@ impl Desk {
         let work = self.store.work(&work_id).await?.filter(|work| work.host == host);
         let work = work.ok_or_else(|| Problem::not_found("work", &work_id))?;
         // A host that did not hear from us says it again.
-        if work.kind == "run"
+        if work.kind == WorkKind::Run
             && work.outcome.is_none()
             && let WorkOutcome::Failed(why) = &outcome
         {
@@ -325,7 +327,7 @@ pub(super) fn played_by(record: &SessionRecord) -> Option<&str> {
 /// Asks a host to cancel a running tool.
 pub(super) fn cancel_work(host: &str, call: &CallId) -> NewWork {
     let payload = json!({"call_id": call});
-    NewWork { id: fresh(), host: host.to_owned(), kind: "cancel".to_owned(), payload }
+    NewWork { id: fresh(), host: host.to_owned(), kind: WorkKind::Cancel, payload }
 }
 
 /// A host that is to play is not there.

@@ -8,7 +8,7 @@ use rehearsal_core::{
     Timestamp,
 };
 use rehearsal_store::{
-    CueChange, NewSession, NewWork, SessionRecord, SessionSource, SessionStatus, WorkOutcome,
+    CueChange, NewSession, NewWork, SessionRecord, SessionSource, SessionStatus, WorkKind, WorkOutcome,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -448,7 +448,7 @@ fn say(pen: &mut Pen, content: &Content) -> Result<(), Problem> {
         let agent = pen.root_agent().unwrap_or(ENGINE).to_owned();
         let state = flat_state(pen.ledger().state());
         let payload = json!({"agent": agent, "content": content, "state": state});
-        pen.work(NewWork { id: fresh(), host, kind: "run".to_owned(), payload });
+        pen.work(NewWork { id: fresh(), host, kind: WorkKind::Run, payload });
     }
     Ok(())
 }

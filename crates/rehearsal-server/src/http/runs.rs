@@ -123,7 +123,7 @@ impl From<RunRecord> for RunView {
             started_at: moment(run.started_at),
             ended_at: run.ended_at.map(moment),
             title: run.title,
-            status: run.status,
+            status: run.status.to_string(),
             summary: run.result.as_ref().and_then(|result| result.get("summary")).cloned(),
             result: run.result,
         }

@@ -1,6 +1,6 @@
 //! The page and what it needs of the API.
 
-use rehearsal_store::{RunAbout, RunRecord};
+use rehearsal_store::{RunAbout, RunRecord, RunStatus};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -139,7 +139,7 @@ async fn results_of_an_earlier_version_are_given_in_the_form_of_today() {
         started_at: 1_000,
         ended_at: Some(9_000),
         title: "a suite".to_owned(),
-        status: "failed".to_owned(),
+        status: RunStatus::Failed,
         about: RunAbout::default(),
         result: Some(golden("result-run-1.json")),
     };
@@ -167,7 +167,7 @@ async fn lists_of_runs_say_how_many_passed() {
         started_at: 1_000,
         ended_at: None,
         title: "a suite".to_owned(),
-        status: "running".to_owned(),
+        status: RunStatus::Running,
         about: RunAbout { name: Some(format!("Run {id}")), ..RunAbout::default() },
         result,
     };
@@ -201,7 +201,7 @@ async fn a_report_of_a_run_is_one_file() {
         started_at: 1_000,
         ended_at: Some(2_000),
         title: "</script><script>alert(1)</script>".to_owned(),
-        status: "passed".to_owned(),
+        status: RunStatus::Passed,
         about: RunAbout::default(),
         result: Some(json!({"summary": {"total": 1, "passed": 1}})),
     };

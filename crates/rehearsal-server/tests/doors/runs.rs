@@ -12,7 +12,7 @@ use rehearsal_metrics::Custom;
 use rehearsal_models::{Reply as Line, ScriptedModel};
 use rehearsal_run::KeptRun;
 use rehearsal_sim::{Case, CaseRun, Mock, Opening, RunOptions};
-use rehearsal_store::RunAbout;
+use rehearsal_store::{RunAbout, RunStatus};
 use serde_json::{Value, json};
 
 use crate::shaky::{Fate, Shaky};
@@ -103,7 +103,7 @@ async fn a_person_plays_the_model_of_a_run() {
     };
     let (played, ()) = tokio::join!(play(&case, &options), people);
     assert!(played.passed(), "{played}");
-    run.end("passed", json!({"cases": 1})).await.unwrap();
+    run.end(RunStatus::Passed, json!({"cases": 1})).await.unwrap();
 
     let sessions = sessions_of(&stage, &run).await;
     assert_eq!(sessions.len(), 1);
@@ -207,7 +207,7 @@ async fn a_dismissed_cue_ends_the_case_with_an_error() {
     assert_eq!(played.result.status, Verdict::Error);
     let error = played.result.error.as_ref().unwrap();
     assert!(error.message.contains("dismissed"), "{error:?}");
-    run.end("error", Value::Null).await.unwrap();
+    run.end(RunStatus::Error, Value::Null).await.unwrap();
     assert_eq!(sessions_of(&stage, &run).await[0]["status"], "cancelled");
 }
 
@@ -224,7 +224,7 @@ async fn cues_of_a_run_that_goes_are_put_away() {
         }
     };
     // The case was dropped; when the run has ended, nothing of it is open.
-    run.end("interrupted", Value::Null).await.unwrap();
+    run.end(RunStatus::Interrupted, Value::Null).await.unwrap();
     assert_eq!(stage.get(&format!("/v1/cues/{id}")).await.is(200)["status"], "dismissed");
     assert_eq!(stage.get(&format!("/v1/runs/{}", run.id())).await.is(200)["status"], "interrupted");
 }
@@ -287,7 +287,7 @@ async fn a_store_that_failed_for_a_moment_has_the_ledgers_whole() {
     store.on_write(|_| Fate::Done);
     noted(&stage, &mut ledger);
     run.case(0).keep(&ledger.events()[2..]).await.unwrap();
-    run.end("passed", Value::Null).await.unwrap();
+    run.end(RunStatus::Passed, Value::Null).await.unwrap();
     let mut kept = kept_ledgers(&stage, &run).await;
     kept.sort();
     let mut expected = vec![ledger.to_jsonl(), other.to_jsonl()];
@@ -319,7 +319,7 @@ async fn what_was_kept_unheard_is_kept_once() {
     let _unheard = run.flush().await;
     noted(&stage, &mut ledger);
     run.case(0).keep(&ledger.events()[2..]).await.unwrap();
-    run.end("passed", Value::Null).await.unwrap();
+    run.end(RunStatus::Passed, Value::Null).await.unwrap();
     assert_eq!(kept_ledgers(&stage, &run).await, [ledger.to_jsonl()]);
 }
 
@@ -342,7 +342,7 @@ async fn a_thousand_events_at_once_are_kept_once_whatever_becomes_of_their_write
             let _may_fail = run.flush().await;
             noted(&stage, &mut ledger);
             run.case(0).keep(&ledger.events()[2..]).await.unwrap();
-            run.end("passed", Value::Null).await.unwrap();
+            run.end(RunStatus::Passed, Value::Null).await.unwrap();
             assert_eq!(kept_ledgers(&stage, &run).await, [ledger.to_jsonl()]);
         }
     }
@@ -384,7 +384,7 @@ async fn a_run_outlasts_a_store_that_is_started_again() {
     run.case(0).keep(&ledger.events()[3..]).await.unwrap();
     away();
     store.away.store(3, std::sync::atomic::Ordering::SeqCst);
-    run.end("passed", Value::Null).await.unwrap();
+    run.end(RunStatus::Passed, Value::Null).await.unwrap();
     assert_eq!(stage.get(&format!("/v1/runs/{}", run.id())).await.is(200)["status"], "passed");
     assert!(kept_ledgers(&stage, &run).await.contains(&ledger.to_jsonl()));
 }
@@ -423,7 +423,7 @@ async fn nobody_else_writes_to_the_ledger_of_a_run() {
     };
     let (played, ()) = tokio::join!(play(&case, &options), people);
     assert!(played.passed(), "{played}");
-    run.end("passed", Value::Null).await.unwrap();
+    run.end(RunStatus::Passed, Value::Null).await.unwrap();
     assert_eq!(kept_ledgers(&stage, &run).await, [played.main.to_jsonl()]);
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use rehearsal_core::{SessionId, TurnId};
 use rehearsal_store::{
     Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
-    Store, StoreError, StoreRef, StoredEvent, Work, WorkOutcome, Write,
+    Store, StoreError, StoreRef, StoredEvent, Work, WorkKind, WorkOutcome, Write,
 };
 use tokio::sync::broadcast;
 
@@ -220,7 +220,7 @@ impl Store for Shaky {
         self.inner.work(id).await
     }
 
-    async fn done_work(&self, session: &SessionId, kind: &str) -> Result<Option<Work>, StoreError> {
+    async fn done_work(&self, session: &SessionId, kind: WorkKind) -> Result<Option<Work>, StoreError> {
         self.inner.done_work(session, kind).await
     }
 

@@ -4,7 +4,8 @@ use rehearsal_core::SessionId;
 
 use super::json;
 use crate::db::{Db, Op, Row, first};
-use crate::{Change, Host, StoreError, Work, WorkOutcome};
+use crate::word::Word as _;
+use crate::{Change, Host, StoreError, Work, WorkKind, WorkOutcome};
 
 const PUT_HOST: &str = "INSERT INTO hosts (id, name, agents, seen_at) VALUES ($1, $2, $3, $4) \
     ON CONFLICT (id) DO UPDATE SET name = excluded.name, agents = excluded.agents, seen_at = excluded.seen_at";
@@ -244,7 +245,7 @@ impl Op for FindWork {
 #[derive(Debug)]
 pub(crate) struct FindDoneWork {
     pub(crate) session: SessionId,
-    pub(crate) kind: String,
+    pub(crate) kind: WorkKind,
 }
 
 impl Op for FindDoneWork {
@@ -254,7 +255,7 @@ impl Op for FindDoneWork {
         let sql = format!(
             "SELECT {WORK} FROM work WHERE session_id = $1 AND kind = $2 AND outcome IS NOT NULL ORDER BY number DESC"
         );
-        for row in db.rows(&sql, &[self.session.as_str().into(), self.kind.as_str().into()]).await? {
+        for row in db.rows(&sql, &[self.session.as_str().into(), self.kind.word().into()]).await? {
             let work = read(row)?;
             if matches!(work.outcome, Some(WorkOutcome::Done(_))) {
                 return Ok(Some(work));
@@ -269,7 +270,7 @@ fn read(mut row: Row) -> Result<Work, StoreError> {
         id: row.text()?,
         host: row.text()?,
         session: SessionId::new(row.text()?),
-        kind: row.text()?,
+        kind: WorkKind::read(&row.text()?)?,
         payload: row.json()?,
         taken: row.int()? == 1,
         outcome: row.json_or_none()?,

@@ -5,8 +5,9 @@ use rehearsal_core::SessionId;
 use super::cue::dismiss_all;
 use super::session::cut_page;
 use super::{json, page_size, page_token, read_page_token};
-use crate::db::{Cell, Db, DbError, Op, Row, first};
-use crate::{Change, Page, RunAbout, RunQuery, RunRecord, StoreError};
+use crate::db::{Cell, Db, Op, Row, first};
+use crate::word::Word as _;
+use crate::{Change, Page, RunAbout, RunQuery, RunRecord, RunStatus, StoreError};
 
 const PUT: &str = "INSERT INTO runs (id, started_at, ended_at, title, status, result, about, words) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE SET started_at = excluded.started_at, \
@@ -26,17 +27,12 @@ impl Op for PutRun {
             (*started_at).into(),
             (*ended_at).into(),
             title.as_str().into(),
-            status.as_str().into(),
+            status.word().into(),
             result.as_ref().map(json).transpose()?.into(),
             json(about)?.into(),
             self.0.words().into(),
         ];
-        db.run(PUT, &binds).await.map_err(|error| match error {
-            DbError::Rule(rule) if rule == "runs_status" => StoreError::Refused(format!(
-                "a run is running, passed, failed, error or interrupted, not `{status}`"
-            )),
-            other => other.into(),
-        })?;
+        db.run(PUT, &binds).await?;
         Ok(())
     }
 }
@@ -157,7 +153,7 @@ fn read(mut row: Row) -> Result<RunRecord, StoreError> {
         started_at: row.int()?,
         ended_at: row.int_or_none()?,
         title: row.text()?,
-        status: row.text()?,
+        status: RunStatus::read(&row.text()?)?,
         about: about(row.json_or_none()?)?,
         result: row.json_or_none()?.map(rehearsal_core::upgraded),
     })

@@ -157,7 +157,7 @@ impl WriteSession {
             new.id.as_str().into(),
             new.host.as_str().into(),
             self.write.session.as_str().into(),
-            new.kind.as_str().into(),
+            new.kind.word().into(),
             json(&new.payload)?.into(),
             self.write.at.into(),
         ];

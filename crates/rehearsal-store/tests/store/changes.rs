@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rehearsal_core::SessionId;
-use rehearsal_store::{Change, NewWork, Write};
+use rehearsal_store::{Change, NewWork, WorkKind, Write};
 use serde_json::json;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -39,7 +39,7 @@ behaviours! {
         home.append(&session, note(), None).await.unwrap();
         told(&mut changes, of(&session)).await;
         let mut write = Write::new(session.clone(), NOW, 0);
-        write.work = vec![NewWork { id: id(), host: "h".to_owned(), kind: "run".to_owned(), payload: json!({}) }];
+        write.work = vec![NewWork { id: id(), host: "h".to_owned(), kind: WorkKind::Run, payload: json!({}) }];
         home.store.write(write).await.unwrap();
         told(&mut changes, |change| *change == Change::Work("h".to_owned())).await;
         let cue = home.ask(&session).await;

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use rehearsal_core::SessionId;
-use rehearsal_store::{GcPolicy, RunAbout, RunRecord, SessionSource, SessionStatus, Write, give_back};
+use rehearsal_store::{
+    GcPolicy, RunAbout, RunRecord, RunStatus, SessionSource, SessionStatus, Write, give_back,
+};
 
 use crate::support::*;
 
@@ -31,7 +33,7 @@ async fn run(
         started_at: NOW + later,
         ended_at: ended,
         title: "t".to_owned(),
-        status: if ended.is_some() { "passed" } else { "running" }.to_owned(),
+        status: if ended.is_some() { RunStatus::Passed } else { RunStatus::Running },
         about: RunAbout::default(),
         result: None,
     };
@@ -201,7 +203,7 @@ behaviours! {
         assert_eq!(home.store.interrupt_runs(NOW + 10, NOW + 70).await.unwrap(), Vec::<String>::new());
         assert_eq!(home.store.interrupt_runs(NOW + 50, NOW + 70).await.unwrap(), ["gone"]);
         let ended = home.store.run("gone").await.unwrap().unwrap();
-        assert_eq!((ended.status.as_str(), ended.ended_at), ("interrupted", Some(NOW + 10)));
+        assert_eq!((ended.status, ended.ended_at), (RunStatus::Interrupted, Some(NOW + 10)));
         assert_eq!(home.store.cue(&cue).await.unwrap().unwrap().status, rehearsal_store::CueStatus::Dismissed);
         assert_eq!(home.store.session(&alive).await.unwrap().unwrap().status, SessionStatus::Active);
         // One that has ended stays as it ended.

@@ -2,7 +2,7 @@
 
 use rehearsal_core::SessionId;
 use rehearsal_store::{
-    RunAbout, RunQuery, RunRecord, SessionQuery, SessionSource, SessionStatus, StoreError, Write,
+    RunAbout, RunQuery, RunRecord, RunStatus, SessionQuery, SessionSource, SessionStatus, StoreError, Write,
 };
 
 use crate::support::*;
@@ -121,7 +121,7 @@ behaviours! {
                 started_at: NOW + number / 2,
                 ended_at: Some(NOW),
                 title: "t".to_owned(),
-                status: "failed".to_owned(),
+                status: RunStatus::Failed,
                 about: RunAbout::default(),
                 result: Some(serde_json::json!({"version": 1, "summary": {"passed": number}, "durationMs": 7, "scenarios": []})),
             };
@@ -149,7 +149,7 @@ behaviours! {
             started_at: NOW,
             ended_at: None,
             title: "2 Scenarios: shop".to_owned(),
-            status: "running".to_owned(),
+            status: RunStatus::Running,
             about,
             result: None,
         };

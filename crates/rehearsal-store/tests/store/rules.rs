@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rehearsal_core::{EventBody, Ledger, TurnId};
 use rehearsal_store::{
-    CueChange, CueId, NewCue, NewWork, Payload, SessionSource, SessionStatus, StoreError, Write,
+    CueChange, CueId, NewCue, NewWork, Payload, SessionSource, SessionStatus, StoreError, WorkKind, Write,
 };
 use serde_json::json;
 
@@ -277,7 +277,7 @@ behaviours! {
         assert_refused(change(&|write| write.cues = vec![answer(101)]).await, "nested deeper");
         change(&|write| write.cues = vec![answer(100)]).await.unwrap();
         let work = |levels: usize| NewWork {
-            id: id(), host: "h".to_owned(), kind: "run".to_owned(), payload: nested(levels),
+            id: id(), host: "h".to_owned(), kind: WorkKind::Run, payload: nested(levels),
         };
         assert_refused(change(&|write| write.work = vec![work(101)]).await, "nested deeper");
         change(&|write| write.work = vec![work(100)]).await.unwrap();

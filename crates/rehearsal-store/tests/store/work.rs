@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use futures::future::join_all;
-use rehearsal_store::{AgentRecord, Host, NewWork, StoreError, WorkOutcome, Write};
+use rehearsal_store::{AgentRecord, Host, NewWork, StoreError, WorkKind, WorkOutcome, Write};
 use serde_json::json;
 
 use crate::support::*;
@@ -16,7 +16,7 @@ async fn give(home: &Home, host: &str, count: usize) -> Vec<String> {
     let work = |id: &String| NewWork {
         id: id.clone(),
         host: host.to_owned(),
-        kind: "run".to_owned(),
+        kind: WorkKind::Run,
         payload: json!({"agent": "a"}),
     };
     write.work = ids.iter().map(work).collect();
