@@ -263,7 +263,7 @@ fn exports_of_several_processes_all_land() {
     let path = folder.path().join("a.evalset.json");
     let start = || {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "export_as_told_by_the_environment"])
+            .args(["--exact", "append::export_as_told_by_the_environment"])
             .env(EXPORT_TO, &path)
             .stdout(std::process::Stdio::null())
             .spawn()
