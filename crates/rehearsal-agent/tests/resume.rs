@@ -108,7 +108,7 @@ async fn another_process_goes_on_from_the_file() {
     let file = std::env::temp_dir().join(format!("rehearsal-resume-{}.jsonl", std::process::id()));
     std::fs::write(&file, session.into_ledger().to_jsonl()).unwrap();
     let other = Command::new(std::env::current_exe().unwrap())
-        .args(["another_process_goes_on_from_the_file", "--exact"])
+        .args(["resume::another_process_goes_on_from_the_file", "--exact"])
         .env(FILE, &file)
         .output()
         .unwrap();
