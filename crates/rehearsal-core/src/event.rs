@@ -411,6 +411,12 @@ pub struct SessionStarted {
     /// The case it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<Arc<str>>,
+    /// The row that the case was made from, by the names of its columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<Map<String, Value>>,
+    /// The values of the matrix that the case was made with, by the names of its axes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Map<String, Value>>,
     /// The session it belongs to, for those of users and judges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,

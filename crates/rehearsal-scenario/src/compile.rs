@@ -377,6 +377,15 @@ impl Compiled {
                 Strategy::AllPass => Judgment::AllPass,
                 Strategy::AnyPass => Judgment::AnyPass,
             });
+        if let Some(made) = &scenario.made_from {
+            if let Some((_, values)) = &made.row {
+                case = case.row(values.clone());
+            }
+            if !made.variant.is_empty() {
+                let values = made.variant.iter().map(|(axis, (_, value))| (axis.clone(), value.clone()));
+                case = case.variant(values.collect());
+            }
+        }
         case = self.with_users(case);
         if let Some(people) = &self.backstage.people {
             case = case.people(people.clone());

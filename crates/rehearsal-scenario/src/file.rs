@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use indexmap::IndexMap;
 use rehearsal_world::environment::Language;
 pub use rehearsal_world::remote::Plugin;
 use serde_json::{Map, Value};
@@ -47,6 +48,8 @@ pub struct Scenario {
     pub name: String,
     /// What it is about.
     pub description: String,
+    /// What made it one of several cases of its file.
+    pub made_from: Option<MadeFrom>,
     /// Words to select it by.
     pub tags: Vec<String>,
     /// What is under test.
@@ -77,6 +80,17 @@ pub struct Scenario {
     pub head: Range<usize>,
     /// The folder in which the agent's commands run, where it is not that of the scenario.
     pub agent_directory: Option<PathBuf>,
+}
+
+/// What made a scenario one of several cases of its file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MadeFrom {
+    /// The name of the scenario in its file.
+    pub scenario: String,
+    /// The row it was made from: its name, and its values by the names of the columns.
+    pub row: Option<(String, Map<String, Value>)>,
+    /// The values of a matrix, by the names of its axes: in words, and as they are.
+    pub variant: IndexMap<String, (String, Value)>,
 }
 
 /// An environment variable that commands see.
@@ -326,6 +340,7 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
     Some(Scenario {
         name,
         description,
+        made_from: None,
         tags,
         agent,
         models,

@@ -19,7 +19,7 @@ pub use compile::{
 pub use file::{
     Action, AgentFile, AgentUnderTest, AnsweredBy, BridgeExpressions, CheckOptions, Checked, CommandLine,
     Conversation, ConversationUser, Evaluation, HttpEndpoint, Implementation, InlineAgent, Knowledge,
-    LlmCondition, Mock, MockError, MockWhen, ModelChoice, NamedModel, Plugin, Reached, Scenario,
+    LlmCondition, MadeFrom, Mock, MockError, MockWhen, ModelChoice, NamedModel, Plugin, Reached, Scenario,
     ScriptedCondition, ScriptedReply, ScriptedRule, Server, Setup, SimulatedUser, Step, Strategy,
     TerminationCondition, TerminationKind, ToolDefinition, ToolUser, UserSimulator, UserTool, Variable,
     check, check_agent, check_with,

@@ -14,17 +14,23 @@ use serde_json::{Map, Value, json};
 
 use crate::play::{evaluators, mocks, termination};
 use crate::score::MISSING_STEP;
-use crate::{Action, Conversation, Evaluation, Prices, Scenario, Step, StepKind, StepView, TurnView};
+use crate::{
+    Action, Conversation, Evaluation, MadeFrom, Prices, Scenario, Step, StepKind, StepView, TurnView,
+};
 
 impl Scenario {
     /// What a run of it came to: what the run says, with its steps, as its ledgers show them.
     pub fn result(&self, file: &str, run: &CaseRun) -> CaseResult {
         let reading = Reading { scenario: self, run, prices: Arc::new(self.prices.clone()) };
+        let made_from = self.made_from.as_ref();
         let mut result = CaseResult {
             name: self.name.clone(),
             description: self.description.clone(),
             tags: self.tags.clone(),
             file: Some(file.to_owned()),
+            scenario: made_from.map(|made| made.scenario.clone()),
+            row: made_from.and_then(|made| Some(made.row.as_ref()?.0.clone())),
+            variant: made_from.map(MadeFrom::words).unwrap_or_default(),
             // All of them were asked of steps, and stand there.
             metrics: IndexMap::new(),
             steps: reading.steps(),
@@ -36,6 +42,13 @@ impl Scenario {
             result.termination_detail = time_limit(&run.main).map(|limit| format!("{limit} was reached"));
         }
         result
+    }
+}
+
+impl MadeFrom {
+    /// The values of a matrix in words, by the names of its axes.
+    pub fn words(&self) -> IndexMap<String, String> {
+        self.variant.iter().map(|(axis, (words, _))| (axis.clone(), words.clone())).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use rehearsal_agent::{AgentRef, Model, ToolRef};
 use rehearsal_core::query::Query;
 use rehearsal_core::{Content, State};
 use rehearsal_metrics::{Metric, MetricRef};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::person::{People, PersonUser};
 use crate::{Bridge, Casting, DefaultBridge, Judges, LoopUser, Mock, StandIn, UserAgent};
@@ -35,6 +35,9 @@ use crate::{Bridge, Casting, DefaultBridge, Judges, LoopUser, Mock, StandIn, Use
 pub struct Case {
     pub(crate) name: Arc<str>,
     pub(crate) description: String,
+    /// The row and the values of a matrix that it was made from.
+    pub(crate) row: Option<Map<String, Value>>,
+    pub(crate) variant: Option<Map<String, Value>>,
     pub(crate) agent: AgentRef,
     pub(crate) casting: Casting,
     pub(crate) users: UserAgents,
@@ -108,6 +111,8 @@ impl Case {
         Self {
             name: name.into(),
             description: String::new(),
+            row: None,
+            variant: None,
             agent: agent.into(),
             casting: Casting::default(),
             users: UserAgents::default(),
@@ -138,6 +143,20 @@ impl Case {
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = text.into();
+        self
+    }
+
+    /// The same case, known to be made from this row; it is written to the ledger.
+    #[must_use]
+    pub fn row(mut self, values: Map<String, Value>) -> Self {
+        self.row = Some(values);
+        self
+    }
+
+    /// The same case, known to be made with these values of a matrix; they are written to the ledger.
+    #[must_use]
+    pub fn variant(mut self, values: Map<String, Value>) -> Self {
+        self.variant = Some(values);
         self
     }
 

@@ -168,6 +168,8 @@ impl Stage {
         let start = SessionStarted {
             agent: case.agent.name().clone(),
             case: Some(case.name.clone()),
+            row: case.row.clone(),
+            variant: case.variant.clone(),
             seed: Some(options.seed),
             state: case.initial_state.clone(),
             ..SessionStarted::default()

@@ -1294,6 +1294,14 @@ export interface components {
             tags?: string[];
             /** @description Its file, where it has one. */
             file?: string | null;
+            /** @description The scenario it was made from, where that makes several cases: one for each row and variant. */
+            scenario?: string | null;
+            /** @description The name of the row that it was made from. */
+            row?: string | null;
+            /** @description The values of the matrix that it was made with, in words, by the names of its axes. */
+            variant?: {
+                [key: string]: string;
+            };
             /**
              * Format: uint32
              * @description Which repeat of it, from 0.

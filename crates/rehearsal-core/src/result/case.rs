@@ -53,6 +53,16 @@ pub struct CaseResult {
     /// Its file, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The scenario it was made from, where that makes several cases: one for each row and variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// The name of the row that it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<String>,
+    /// The values of the matrix that it was made with, in words, by the names of its axes.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, String>"))]
+    pub variant: IndexMap<String, String>,
     /// Which repeat of it, from 0.
     #[serde(default)]
     pub repeat: u32,
@@ -111,6 +121,9 @@ impl CaseResult {
             description: String::new(),
             tags: Vec::new(),
             file: None,
+            scenario: None,
+            row: None,
+            variant: IndexMap::new(),
             repeat: 0,
             status,
             seed,
