@@ -15,7 +15,8 @@ mod http;
 #[cfg(feature = "http")]
 mod template;
 
-pub use command::{CommandAgent, Connection, Guard, Launcher};
+pub use crate::program::{Connection, Guard, Launcher};
+pub use command::CommandAgent;
 #[cfg(feature = "http")]
 pub use http::{HttpAgent, HttpAgentError, HttpSettings, UsagePaths};
 #[cfg(feature = "http")]
@@ -111,9 +112,4 @@ fn scenario(cx: &Context<'_>) -> Value {
 fn decision(agent: &Arc<str>, clock: &dyn Clock, began: Timestamp) -> Decision {
     let micros = u64::try_from(elapsed(began, clock.now()).as_micros()).unwrap_or(u64::MAX);
     Decision { by: Player::Agent, name: Some(agent.clone()), micros }
-}
-
-/// The beginning of a text.
-fn shortened(text: &str, most: usize) -> String {
-    rehearsal_core::shorten(text.trim(), most)
 }

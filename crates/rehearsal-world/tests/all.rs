@@ -2,3 +2,4 @@
 
 mod environment;
 mod remote;
+mod world;

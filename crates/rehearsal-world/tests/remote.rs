@@ -13,7 +13,7 @@ use rehearsal_world::remote::Plugin;
 use serde_json::{Map, Value, json};
 
 #[path = "remote/command.rs"]
-mod command;
+pub(crate) mod command;
 #[path = "remote/http.rs"]
 mod http;
 

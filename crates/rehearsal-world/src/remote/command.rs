@@ -1,7 +1,6 @@
 //! An agent that is a process and speaks JSON lines on its standard input and output.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,55 +14,13 @@ use rehearsal_core::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncBufRead, AsyncWrite};
 use tokio::sync::Mutex;
 
-use super::{Conversation, Introduction, decision, scenario, shortened, turn_number};
-use wire::Wire;
-
-mod wire;
+use super::{Conversation, Introduction, decision, scenario, turn_number};
+use crate::program::{Launcher, Moment, Spoken, Wire, shortened};
 
 /// The version of the protocol.
 const VERSION: u32 = 1;
-
-/// Starts the process of an agent.
-#[async_trait]
-pub trait Launcher: Send + Sync + fmt::Debug {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// Why it could not be started.
-    async fn start(&self) -> Result<Connection, String>;
-}
-
-/// A process that was started. It is ended by dropping its guard.
-pub struct Connection {
-    /// Its standard input.
-    pub input: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Its standard output.
-    pub output: Box<dyn AsyncBufRead + Send + Unpin>,
-    /// The process itself.
-    pub guard: Box<dyn Guard>,
-}
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").finish_non_exhaustive()
-    }
-}
-
-/// Holds a process: it ends when this is dropped.
-#[async_trait]
-pub trait Guard: Send {
-    /// Waits until the process has ended and all it wrote to its standard error is known.
-    async fn ended(&mut self);
-
-    /// The end of what it wrote to its standard error so far.
-    fn stderr_tail(&self) -> String;
-
-    /// How the process ended, if it has, such as `exit status: 1`.
-    fn exit(&self) -> Option<String>;
-}
 
 /// An agent that is a process and speaks JSON lines on its standard input and output.
 ///
@@ -250,6 +207,15 @@ enum Incoming {
     },
 }
 
+impl Spoken for Incoming {
+    const SPEAKER: &'static str = "an agent";
+    const TOO_MUCH: &'static str = "a turn ends with `final`; print what is for people to standard error";
+
+    fn is_last_words(&self) -> bool {
+        matches!(self, Self::Error { .. } | Self::Log { .. })
+    }
+}
+
 /// One turn of a conversation with the process.
 struct Turn<'a> {
     agent: &'a CommandAgent,
@@ -262,7 +228,7 @@ impl Turn<'_> {
         match self.live.open.as_mut().and_then(|open| open.awaited.take()) {
             Some((id, call)) => self.give_result(cx, &id, &call),
             None => {
-                self.live.wire.begin_turn();
+                self.live.wire.begin_count();
                 self.live.wire.send(&json!({"type": "message", "turn": self.number, "text": message}));
                 let invocation = cx.invocation().clone();
                 self.live.open = Some(Open { invocation, rounds: 0, awaited: None });
@@ -271,7 +237,7 @@ impl Turn<'_> {
         loop {
             let clock = cx.session().around().clock.clone();
             let began = clock.now();
-            let incoming = self.live.wire.receive(self.number).await.map_err(|why| self.failed(why))?;
+            let incoming = self.receive().await.map_err(|why| self.failed(why))?;
             let decision = decision(&self.agent.name, &*clock, began);
             match incoming {
                 Incoming::Log { text } => log(cx, &text)?,
@@ -307,6 +273,11 @@ impl Turn<'_> {
                 }
             }
         }
+    }
+
+    async fn receive(&mut self) -> Result<Incoming, String> {
+        let when = format!("in turn {}", self.number);
+        self.live.wire.receive(&Moment { when: &when, unit: "turn", awaited: "final" }).await
     }
 
     fn take_id(&mut self, id: &str) -> Result<(), RunError> {
@@ -347,7 +318,7 @@ impl Turn<'_> {
         if self.live.open.is_some() {
             return Ok(());
         }
-        while let Some(incoming) = self.live.wire.receive(self.number).now_or_never() {
+        while let Some(incoming) = self.receive().now_or_never() {
             match incoming.map_err(|why| self.failed(why))? {
                 Incoming::Log { text } => log(cx, &text)?,
                 _ => {

@@ -16,9 +16,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use super::template::{Path, Placeholder, Template, description};
-use super::{
-    Conversation, Introduction, PathError, TemplateError, decision, scenario, shortened, turn_number,
-};
+use super::{Conversation, Introduction, PathError, TemplateError, decision, scenario, turn_number};
+use crate::program::shortened;
 
 /// The longest answer that is read, in bytes.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;

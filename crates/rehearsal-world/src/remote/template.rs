@@ -312,7 +312,7 @@ pub(super) fn description(value: &Value) -> String {
         Value::Object(fields) if fields.is_empty() => "an object without fields".to_owned(),
         Value::Object(fields) => {
             let names: Vec<String> = fields.keys().map(|key| format!("`{key}`")).collect();
-            format!("an object with the fields {}", super::shortened(&names.join(", "), 500))
+            format!("an object with the fields {}", crate::program::shortened(&names.join(", "), 500))
         }
     }
 }

@@ -23,10 +23,10 @@ use super::{
 
 /// Runs a script with Python, and counts the processes.
 #[derive(Debug, Clone)]
-struct Python {
-    script: String,
-    started: Arc<AtomicUsize>,
-    running: Arc<AtomicUsize>,
+pub(crate) struct Python {
+    pub(crate) script: String,
+    pub(crate) started: Arc<AtomicUsize>,
+    pub(crate) running: Arc<AtomicUsize>,
 }
 
 /// What all scripts of these tests begin with.
@@ -38,7 +38,7 @@ def receive():
     return json.loads(line) if line else {"type": "end"}
 "#;
 
-fn python(script: &str) -> Python {
+pub(crate) fn python(script: &str) -> Python {
     Python { script: format!("{PRELUDE}{script}"), started: Arc::default(), running: Arc::default() }
 }
 

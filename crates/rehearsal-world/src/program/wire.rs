@@ -5,17 +5,17 @@ use std::io;
 use std::time::Duration;
 
 use rehearsal_core::mask::Masker;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWriteExt};
 
-use super::super::shortened;
-use super::{Connection, Incoming};
+use super::{Connection, shortened};
 
 /// The longest line that is read, in bytes.
 const LONGEST_LINE: usize = 8 * 1024 * 1024;
 
-/// The most messages, and bytes of them, that an agent may send in one turn, those before its first line of the next
-/// turn included.
+/// The most messages, and bytes of them, that a program may send in one turn or for one call, those before its first line
+/// of the next included.
 const MOST_MESSAGES: u64 = 10_000;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
@@ -28,9 +28,31 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const STDOUT_HINT: &str =
     "standard output is for messages only, one JSON object a line; print everything else to standard error";
 
+/// What a program says, and what is told when it says it wrongly.
+pub(crate) trait Spoken: DeserializeOwned {
+    /// Who speaks: `an agent`.
+    const SPEAKER: &'static str;
+    /// What helps when it says too much.
+    const TOO_MUCH: &'static str;
+
+    /// Whether it may be said by a program that no longer listens.
+    fn is_last_words(&self) -> bool;
+}
+
+/// Where a conversation is, for messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment<'a> {
+    /// At which turn or call it is: `in turn 3`.
+    pub(crate) when: &'a str,
+    /// What the limits count by: `turn`.
+    pub(crate) unit: &'a str,
+    /// The type of the message that is awaited.
+    pub(crate) awaited: &'a str,
+}
+
 /// The lines between us and a process.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
     connection: Connection,
     /// What is still to be written.
     outgoing: VecDeque<u8>,
@@ -38,52 +60,52 @@ pub(super) struct Wire {
     line: Vec<u8>,
     /// Whether the process no longer takes what is written.
     is_deaf: bool,
-    /// The messages of this turn, and their bytes.
+    /// The messages of this turn or call, and their bytes.
     taken: (u64, usize),
     masker: Masker,
 }
 
 impl Wire {
-    pub(super) fn new(connection: Connection, masker: Masker) -> Self {
+    pub(crate) fn new(connection: Connection, masker: Masker) -> Self {
         let (outgoing, line) = (VecDeque::new(), Vec::new());
         Self { connection, outgoing, line, is_deaf: false, taken: (0, 0), masker }
     }
 
     /// Has a message written while the next one is awaited.
-    pub(super) fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.outgoing.extend(rehearsal_core::json::text(message).into_bytes());
         self.outgoing.push_back(b'\n');
     }
 
-    /// Begins to count what one turn may take.
-    pub(super) fn begin_turn(&mut self) {
+    /// Begins to count what one turn, or one call, may take.
+    pub(crate) fn begin_count(&mut self) {
         self.taken = (0, 0);
     }
 
-    /// Counts a line; says so when a turn has too many of them.
-    fn count(&mut self, line: &[u8]) -> Result<(), String> {
+    /// Counts a line; says so when there are too many of them.
+    fn count(&mut self, line: &[u8], unit: &str, hint: &str) -> Result<(), String> {
         self.taken = (self.taken.0 + 1, self.taken.1 + line.len());
         let what = if self.taken.0 > MOST_MESSAGES {
-            format!("it sent more than {MOST_MESSAGES} messages in one turn")
+            format!("it sent more than {MOST_MESSAGES} messages in one {unit}")
         } else if self.taken.1 > MOST_BYTES {
-            format!("it sent more than {} MiB in one turn", MOST_BYTES / (1024 * 1024))
+            format!("it sent more than {} MiB in one {unit}", MOST_BYTES / (1024 * 1024))
         } else {
             return Ok(());
         };
-        Err(self.report(&what, Some("a turn ends with `final`; print what is for people to standard error")))
+        Err(self.report(&what, Some(hint)))
     }
 
-    /// The next message of the process, in turn `turn`. Nothing is lost if this is dropped before it is done.
-    pub(super) async fn receive(&mut self, turn: u64) -> Result<Incoming, String> {
+    /// The next message of the process. Nothing is lost if this is dropped before it is done.
+    pub(crate) async fn receive<M: Spoken>(&mut self, moment: &Moment<'_>) -> Result<M, String> {
         loop {
             // A process that never stops writing must not keep others from their turn.
             tokio::task::coop::consume_budget().await;
             let line = match self.exchange().await {
                 Ok(Some(line)) => line,
-                Ok(None) => return Err(self.gone(turn).await),
+                Ok(None) => return Err(self.gone(moment).await),
                 Err(error) => return Err(self.report(&format!("its output cannot be read: {error}"), None)),
             };
-            self.count(&line)?;
+            self.count(&line, moment.unit, M::TOO_MUCH)?;
             if line.trim_ascii().is_empty() {
                 continue;
             }
@@ -92,17 +114,19 @@ impl Wire {
                 self.report(&what, Some(STDOUT_HINT))
             })?;
             self.masker.mask_value(&mut value);
-            let incoming: Incoming = rehearsal_core::json::from_value(value).map_err(|error| {
+            let message: M = rehearsal_core::json::from_value(value).map_err(|error| {
                 let shown = self.shown(&line);
                 let what = format!("it wrote a message that cannot be understood ({error}): {shown}");
-                let hint =
-                    "see that the line has the fields of its type, and the type is one that an agent sends";
-                self.report(&what, Some(hint))
+                let speaker = M::SPEAKER;
+                let hint = format!(
+                    "see that the line has the fields of its type, and the type is one that {speaker} sends"
+                );
+                self.report(&what, Some(&hint))
             })?;
-            if self.is_deaf && !matches!(incoming, Incoming::Error { .. } | Incoming::Log { .. }) {
-                return Err(self.gone(turn).await);
+            if self.is_deaf && !message.is_last_words() {
+                return Err(self.gone(moment).await);
             }
-            return Ok(incoming);
+            return Ok(message);
         }
     }
 
@@ -139,20 +163,19 @@ impl Wire {
     }
 
     /// Why there is no further message.
-    async fn gone(&mut self, turn: u64) -> String {
+    async fn gone(&mut self, moment: &Moment<'_>) -> String {
+        let Moment { when, awaited, .. } = moment;
         drop(tokio::time::timeout(LAST_WORDS, self.connection.guard.ended()).await);
         let what = match (self.connection.guard.exit(), self.is_deaf) {
-            (Some(exit), _) => format!("its process ended in turn {turn} ({exit}), before it sent `final`"),
-            (None, true) => {
-                format!("it closed its standard input in turn {turn}, before it had read all of it")
-            }
-            (None, false) => format!("it closed its standard output in turn {turn}, before it sent `final`"),
+            (Some(exit), _) => format!("its process ended {when} ({exit}), before it sent `{awaited}`"),
+            (None, true) => format!("it closed its standard input {when}, before it had read all of it"),
+            (None, false) => format!("it closed its standard output {when}, before it sent `{awaited}`"),
         };
         self.report(&what, Some("the process must stay and read further lines until it reads `end`"))
     }
 
     /// An error with the end of the process's standard error.
-    pub(super) fn report(&self, what: &str, hint: Option<&str>) -> String {
+    pub(crate) fn report(&self, what: &str, hint: Option<&str>) -> String {
         let mut text = what.to_owned();
         let tail = self.connection.guard.stderr_tail();
         if !tail.trim().is_empty() {
@@ -166,9 +189,8 @@ impl Wire {
         text
     }
 
-    /// Says a last thing and gives the process so long to end by itself. Gives what it said after its last `final`,
-    /// other than `log`.
-    pub(super) async fn close(mut self, message: &Value, patience: Duration) -> Option<String> {
+    /// Says a last thing and gives the process so long to end by itself. Gives what it said unasked, other than `log`.
+    pub(crate) async fn close(mut self, message: &Value, patience: Duration) -> Option<String> {
         self.send(message);
         let Connection { mut input, mut output, mut guard } = self.connection;
         let mut said = None;
