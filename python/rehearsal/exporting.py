@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.address import TOKEN_VARIABLE
+from rehearsal.binary import find_binary
 from rehearsal.client import Client
 from rehearsal.errors import RehearsalError
-from rehearsal.server import find_binary
 
 
 async def export(client: Client, session: str, path: Path, app_name: str, how: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The `rehearse` binary: where it is, and a server of it."""
+"""A server of the `rehearse` binary."""
 
 from __future__ import annotations
 
@@ -6,47 +6,18 @@ import asyncio
 import logging
 import os
 import re
-import shutil
-import sys
-import sysconfig
-from pathlib import Path
 
 import httpx
 
 from rehearsal.address import TOKEN_VARIABLE
+from rehearsal.binary import find_binary
 from rehearsal.errors import SetupError
 
-BINARY_VARIABLE = "REHEARSAL_BIN"
-_NAME = "rehearse.exe" if os.name == "nt" else "rehearse"
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 _START_SECONDS = 30.0
 _STOP_SECONDS = 5.0
 
 log = logging.getLogger("rehearsal")
-
-
-def find_binary() -> Path:
-    """Finds `rehearse`: `REHEARSAL_BIN`, the one that was installed with this package, else the one on PATH.
-
-    Raises:
-        SetupError: There is none.
-    """
-    named = os.environ.get(BINARY_VARIABLE)
-    if named:
-        if not Path(named).is_file():
-            raise SetupError(f"{BINARY_VARIABLE} names {named}, which is not a file")
-        return Path(named)
-    for folder in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent)):
-        if folder and (candidate := Path(folder) / _NAME).is_file():
-            return candidate
-    on_path = shutil.which(_NAME)
-    if on_path is not None:
-        return Path(on_path)
-    raise SetupError(
-        "the `rehearse` binary was not found\n\n"
-        "hint: install the package as a wheel (pip install agent-rehearsal), put `rehearse` on PATH, "
-        f"or name it in {BINARY_VARIABLE}"
-    )
 
 
 async def is_reachable(url: str) -> bool:

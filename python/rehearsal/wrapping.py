@@ -36,3 +36,15 @@ def wrap(tool: BaseTool, owner: object, around: Around) -> bool:
     except (AttributeError, TypeError, ValueError):
         return False
     return True
+
+
+def owner_of(tool: BaseTool) -> object:
+    """Gives who has wrapped a tool; nothing where nobody has."""
+    return getattr(tool, _OWNER, None)
+
+
+def unwrap(tool: BaseTool, owner: object) -> None:
+    """Has a tool run as before, unless somebody else has wrapped it since."""
+    if owner_of(tool) is owner:
+        for name in ("run_async", _OWNER, _ORIGINAL):
+            delattr(tool, name)

@@ -64,6 +64,7 @@ ELSEWHERE = [
     ("README.md", "use rehearsal::prelude::*;"),  # crates/rehearsal/tests/readme.rs
     ("README.md", "cargo xtask test"),  # runs these tests
     ("python/README.md", "pip install 'agent-rehearsal[adk]'"),  # the step `wheel` installs what was built
+    ("python/README.md", "def test_refund(rehearse)"),  # tests/test_guide_pytest.py: the guide has the same
     ("python/README.md", "REHEARSAL_BIN=../target/debug/rehearse pytest"),  # runs these tests
 ]
 

@@ -7,11 +7,12 @@ use clap::{Args, ValueEnum};
 use rehearsal::scenario_models::check_model;
 use rehearsal_scenario::{
     AgentFile, CheckOptions, Commands, Dialect, ModelChoice, ModelUnusable, Problem, Scenario, Severity,
-    Style, check_agent, check_with,
+    Style, check_agent, check_with, line_and_column,
 };
 
 use crate::error::CommandError;
 use crate::filter::Filter;
+use crate::findings::{Finding, ReadFile};
 use crate::{files, output};
 
 /// What scenarios are read, and what is given to them beside their files.
@@ -23,12 +24,19 @@ pub(crate) struct Selection {
     /// Only scenarios that fit: words for names and tags, joined by `and`, `or`, `not`; `tag:WORD`, `name:WORD`
     #[arg(long, value_name = "EXPR", add = clap_complete::ArgValueCompleter::new(crate::complete::scenario_names))]
     pub(crate) filter: Option<Filter>,
+    /// Only scenarios with exactly this name; may be given several times
+    #[arg(long = "case", value_name = "NAME")]
+    pub(crate) cases: Vec<String>,
     /// A model for a part: `agent`, `user`, `judge`, or another key; such as `judge=openai:gpt-4o`
     #[arg(long = "model", value_name = "ROLE=SPEC", value_parser = role_and_model)]
     pub(crate) models: Vec<(String, String)>,
     /// A YAML file with an `agent` for the scenarios, in place of their own
     #[arg(long, value_name = "FILE")]
     pub(crate) agent: Option<PathBuf>,
+    /// A Unix socket on which a program listens that plays the agent, with the tools that the scenario gives it; it
+    /// speaks what a command agent speaks, one connection for each session
+    #[arg(long, value_name = "PATH")]
+    pub(crate) agent_socket: Option<PathBuf>,
     /// Accept the files of another runner; what that one drops silently becomes a warning
     #[arg(long, value_name = "RUNNER")]
     pub(crate) compat: Option<Compat>,
@@ -104,12 +112,15 @@ pub(crate) fn role_and_model(text: &str) -> Result<(String, String), BadModel> {
 pub(crate) struct Loaded {
     pub(crate) path: PathBuf,
     pub(crate) scenario: Scenario,
+    /// The line of its file at which it stands.
+    pub(crate) line: usize,
 }
 
 /// What became of the files.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) usable: Vec<Loaded>,
+    pub(crate) files: Vec<ReadFile>,
     pub(crate) unusable: usize,
     pub(crate) warnings: usize,
     /// The names and tags of scenarios that could be used and do not fit the filter.
@@ -183,10 +194,13 @@ impl Selection {
         };
         let mut outcome = Outcome::default();
         let mut idle: Vec<&(String, String)> = self.models.iter().collect();
+        let mut unseen: Vec<&String> = self.cases.iter().collect();
         for path in paths {
             let text = match files::read(&path) {
                 Ok(text) => text,
                 Err(error) => {
+                    let problems = vec![Finding::unreadable(&error)];
+                    outcome.files.push(ReadFile { path, is_usable: false, problems });
                     output::message(&format!("{}\n", CommandError::from(error)));
                     outcome.unusable += 1;
                     continue;
@@ -214,7 +228,7 @@ impl Selection {
                 if let Completeness::Runnable { live, commands: Commands::Refused } = completeness {
                     problems.extend(found.commands(live));
                 }
-                if self.compat.is_none() && self.agent.is_none() {
+                if self.compat.is_none() && self.agent.is_none() && self.agent_socket.is_none() {
                     problems.extend(found.unused());
                 }
                 scenario = Some(found);
@@ -222,15 +236,21 @@ impl Selection {
             problems.sort_by_key(|problem| (problem.span.start, problem.severity));
             self.show(&path, &text, &problems);
             let errors = problems.iter().any(|problem| problem.severity == Severity::Error);
+            outcome.files.push(ReadFile {
+                path: path.clone(),
+                is_usable: !errors && scenario.is_some(),
+                problems: problems.iter().map(|problem| Finding::new(&path, &text, problem)).collect(),
+            });
             outcome.warnings +=
                 problems.iter().filter(|problem| problem.severity == Severity::Warning).count();
             match scenario.filter(|_| !errors) {
                 None => outcome.unusable += 1,
                 Some(scenario) => {
-                    let chosen = |filter: &Filter| filter.chooses(&scenario.name, &scenario.tags);
-                    if self.filter.as_ref().is_none_or(chosen) {
+                    unseen.retain(|name| **name != scenario.name);
+                    if self.chooses(&scenario) {
                         idle.retain(|(role, _)| !uses_model(&scenario, role));
-                        outcome.usable.push(Loaded { path, scenario });
+                        let (line, _) = line_and_column(&text, scenario.place.start);
+                        outcome.usable.push(Loaded { path, scenario, line });
                     } else {
                         let tags = scenario.tags.iter().map(|tag| format!("tag:{tag}"));
                         let words: Vec<String> = std::iter::once(scenario.name.clone()).chain(tags).collect();
@@ -239,6 +259,10 @@ impl Selection {
                 }
             }
         }
+        if !unseen.is_empty() && outcome.unusable == 0 {
+            let unknown = unseen.iter().map(|name| format!("no scenario is called `{name}`")).collect();
+            return CommandError::several(unknown).map_or(Ok(outcome), Err);
+        }
         if outcome.usable.is_empty() || (outcome.unusable > 0 && !keep_going) {
             return Ok(outcome);
         }
@@ -246,6 +270,12 @@ impl Selection {
             format!("`--model {role}={spec}` changes nothing: no scenario asks a model `{role}`")
         };
         CommandError::several(idle.iter().map(changes_nothing).collect()).map_or(Ok(outcome), Err)
+    }
+
+    fn chooses(&self, scenario: &Scenario) -> bool {
+        let fits = |filter: &Filter| filter.chooses(&scenario.name, &scenario.tags);
+        self.filter.as_ref().is_none_or(fits)
+            && (self.cases.is_empty() || self.cases.contains(&scenario.name))
     }
 
     /// The agent of a file for `--agent`.
@@ -277,6 +307,10 @@ impl Selection {
     fn complete(&self, scenario: Scenario, agent: Option<&AgentFile>) -> Scenario {
         let scenario = match agent {
             Some(agent) => scenario.with_agent(agent),
+            None => scenario,
+        };
+        let scenario = match &self.agent_socket {
+            Some(socket) => scenario.with_agent_at(socket),
             None => scenario,
         };
         self.models

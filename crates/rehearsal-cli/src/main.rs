@@ -14,6 +14,7 @@ mod error;
 mod exit;
 mod files;
 mod filter;
+mod findings;
 mod load;
 mod memory;
 mod output;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use rehearsal_metrics::evaluator::LooksAt;
 use rehearsal_sim::person::{People, PersonModel};
 use rehearsal_sim::{Case, CaseMaker, Judgment, Opening, RunOptions};
 use rehearsal_world::environment::{Commands, Environment, EnvironmentProvider, LocalOptions, LocalProvider};
-use rehearsal_world::remote::{CommandAgent, Introduction};
+use rehearsal_world::remote::{CommandAgent, Introduction, Listening};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -146,6 +146,21 @@ impl Scenario {
         self
     }
 
+    /// The same scenario with an agent that a program plays, which runs already and listens on this Unix socket. It has
+    /// the tools of the agent that it stands in for.
+    #[must_use]
+    pub fn with_agent_at(mut self, socket: &Path) -> Self {
+        let nameless = || AgentUnderTest {
+            name: "agent".to_owned(),
+            reached: Reached::Socket(socket.to_owned()),
+            tools: Vec::new(),
+            span: 0..0,
+        };
+        let agent = self.agent.take().unwrap_or_else(nameless);
+        self.agent = Some(AgentUnderTest { reached: Reached::Socket(socket.to_owned()), ..agent });
+        self
+    }
+
     /// The same scenario with another model for a key.
     #[must_use]
     pub fn with_model(mut self, key: &str, model: ModelChoice) -> Self {
@@ -227,7 +242,7 @@ impl Scenario {
                 Reached::Command(_) => true,
                 Reached::Http(endpoint) => endpoint.server.is_some(),
                 Reached::Chat { server, .. } => server.is_some(),
-                Reached::Inline(_) => false,
+                Reached::Inline(_) | Reached::Socket(_) => false,
             };
             let real = live || !setup.passthrough.is_empty();
             reached || (real && agent.tools.iter().any(|tool| tool.implementation.is_some()))
@@ -239,7 +254,7 @@ impl Scenario {
         match &self.agent.as_ref()?.reached {
             Reached::Http(endpoint) => endpoint.server.as_ref(),
             Reached::Chat { server, .. } => server.as_ref(),
-            Reached::Inline(_) | Reached::Command(_) => None,
+            Reached::Inline(_) | Reached::Command(_) | Reached::Socket(_) => None,
         }
     }
 }
@@ -346,7 +361,7 @@ impl Compiled {
         let directory = self.backstage.directory.clone();
         let home = scenario.agent_directory.clone().unwrap_or_else(|| directory.clone());
         let place = folder.clone().map(|folder| Workplace { folder, directory, home: home.clone() });
-        let process = place.as_ref().and_then(|place| self.process(place)).map(Arc::new);
+        let process = self.process(place.as_ref()).map(Arc::new);
         let agent: AgentRef = match &process {
             Some(process) => process.clone(),
             None => self.agent(port)?,
@@ -436,13 +451,18 @@ impl Compiled {
     }
 
     /// The agent under test, where it is a process.
-    fn process(&self, place: &Workplace) -> Option<CommandAgent> {
+    fn process(&self, place: Option<&Workplace>) -> Option<CommandAgent> {
         let agent = self.scenario.agent.as_ref().filter(|_| self.scenario.talks())?;
-        let Reached::Command(command) = &agent.reached else { return None };
-        let process = AgentProcess { command: command.clone(), place: place.clone() };
-        let process = CommandAgent::new(&agent.name, process).tools(self.declared(agent));
-        let process = process.masker(self.masker.clone());
-        Some(process.introduction(self.introduction(Some(&*place.folder))))
+        let process = match &agent.reached {
+            Reached::Command(command) => {
+                let process = AgentProcess { command: command.clone(), place: place?.clone() };
+                CommandAgent::new(&agent.name, process)
+            }
+            Reached::Socket(socket) => CommandAgent::new(&agent.name, Listening { socket: socket.clone() }),
+            Reached::Inline(_) | Reached::Chat { .. } | Reached::Http(_) => return None,
+        };
+        let process = process.tools(self.declared(agent)).masker(self.masker.clone());
+        Some(process.introduction(self.introduction(place.map(|place| &*place.folder))))
     }
 
     /// The agent under test, where it is no process, with the port of its server.
@@ -476,7 +496,7 @@ impl Compiled {
                 Ok(LlmAgent::new(&agent.name, Arc::new(model)).into())
             }
             Reached::Http(endpoint) => self.http_agent(&agent.name, endpoint, port),
-            Reached::Command(_) => Ok(nobody()),
+            Reached::Command(_) | Reached::Socket(_) => Ok(nobody()),
         }
     }
 

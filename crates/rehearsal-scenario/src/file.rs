@@ -78,6 +78,8 @@ pub struct Scenario {
     pub sandbox: Option<Range<usize>>,
     /// Its first line, in bytes: what is wrong with the whole file is said there.
     pub head: Range<usize>,
+    /// Where its name stands, in bytes: an editor is sent there for the case.
+    pub place: Range<usize>,
     /// The folder in which the agent's commands run, where it is not that of the scenario.
     pub agent_directory: Option<PathBuf>,
 }
@@ -311,6 +313,7 @@ fn read_file<T>(
 fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_>) -> Option<Scenario> {
     let mut fields = reader.fields(node, "the scenario", &keys::SCENARIO)?;
     let name = fields.text(reader, "name").unwrap_or_default();
+    let place = fields.get("name").map_or(0..0, |node| node.span.clone());
     let description = fields.text(reader, "description").unwrap_or_default();
     let tags = fields.texts(reader, "tags");
     let agent = fields.get("agent");
@@ -355,6 +358,7 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
         dialect: reader.dialect,
         sandbox,
         head: reader.line_span(0),
+        place,
         agent_directory: None,
     })
 }

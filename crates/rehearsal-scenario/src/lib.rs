@@ -24,7 +24,7 @@ pub use file::{
     TerminationCondition, TerminationKind, ToolDefinition, ToolUser, UserSimulator, UserTool, Variable,
     check, check_agent, check_with,
 };
-pub use problem::{Problem, Severity, Style};
+pub use problem::{Problem, Severity, Style, line_and_column};
 pub use read::Dialect;
 pub use rehearsal_core::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted};
 pub use rehearsal_metrics::evaluator::{

@@ -62,11 +62,7 @@ impl Problem {
 
     /// The line and column of its beginning, both from 1; columns count characters.
     pub fn place(&self, text: &str) -> (usize, usize) {
-        let before = &text[..floor(text, self.span.start)];
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        let start = before.rfind('\n').map_or(0, |at| at + 1);
-        // The mark that some editors put before a file is no column.
-        (line, before[start..].trim_start_matches('\u{feff}').chars().count() + 1)
+        line_and_column(text, self.span.start)
     }
 
     /// The problem as people read it: the place, the piece of the file with the place marked, and the help.
@@ -100,6 +96,15 @@ impl Problem {
         }
         text.replacen(&format!("{file}:{line}:{shown_column}"), &format!("{file}:{line}:{column}"), 1)
     }
+}
+
+/// The line and column of a place in a text, both from 1; columns count characters.
+pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..floor(text, at)];
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    // The mark that some editors put before a file is no column.
+    (line, before[start..].trim_start_matches('\u{feff}').chars().count() + 1)
 }
 
 /// Whether a rendered problem has colours.

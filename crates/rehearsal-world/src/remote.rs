@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 mod command;
 #[cfg(feature = "http")]
 mod http;
+mod socket;
 #[cfg(feature = "http")]
 mod template;
 
@@ -21,6 +22,7 @@ pub use command::CommandAgent;
 pub use http::{HttpAgent, HttpAgentError, HttpSettings, UsagePaths};
 #[cfg(feature = "http")]
 pub use http::{build_client, header_secrets};
+pub use socket::Listening;
 #[cfg(feature = "http")]
 pub use template::{PathError, TemplateError};
 

@@ -1355,6 +1355,10 @@ export interface components {
             events?: {
                 [key: string]: unknown;
             }[];
+            /** @description What people are told of it, as a terminal shows it, where it was asked for. */
+            report?: string | null;
+            /** @description Its agent's session line by line, as people read it, where it was asked for. */
+            transcript?: string | null;
         };
         /** @description What a case came to. */
         Verdict: "passed" | "failed" | "error" | "terminated" | "unjudged";

@@ -1,9 +1,14 @@
 //! `rehearse check`.
 
-use clap::Args;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
+use serde::Serialize;
+
+use crate::commands::run::show;
 use crate::error::CommandError;
-use crate::load::{Completeness, Selection};
+use crate::findings::Finding;
+use crate::load::{Completeness, Loaded, Outcome, Selection};
 use crate::output;
 
 /// Check scenario files without running them.
@@ -14,11 +19,30 @@ use crate::output;
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     selection: Selection,
+    /// Write what was found as JSON to a file, or to standard output with `-`: the problems of each file, and its cases
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let outcome = args.selection.load(Completeness::AsWritten)?;
+    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    match args.json.as_deref() {
+        Some(path) if !to_stdout => show::write_file(path, &(text(&outcome)? + "\n"))?,
+        Some(_) => output::json(&text(&outcome)?),
+        None => {}
+    }
     outcome.refuse_nothing_chosen()?;
+    let told = summary(&outcome);
+    if to_stdout {
+        output::message(&told);
+    } else {
+        output::data(&told);
+    }
+    if outcome.unusable == 0 { Ok(()) } else { Err(CommandError::shown()) }
+}
+
+fn summary(outcome: &Outcome) -> String {
     let (usable, unusable) = (outcome.usable.len(), outcome.unusable);
     let mut parts = vec![format!("{usable} can be used")];
     if unusable > 0 {
@@ -30,6 +54,52 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), CommandError> {
         many => parts.push(format!("{many} warnings")),
     }
     let plural = if usable + unusable == 1 { "" } else { "s" };
-    output::data(&format!("{} file{plural}: {}", usable + unusable, parts.join(", ")));
-    if unusable == 0 { Ok(()) } else { Err(CommandError::shown()) }
+    format!("{} file{plural}: {}", usable + unusable, parts.join(", "))
+}
+
+/// What was found, as programs read it.
+#[derive(Serialize)]
+struct Found<'a> {
+    version: u32,
+    files: Vec<FoundFile<'a>>,
+}
+
+#[derive(Serialize)]
+struct FoundFile<'a> {
+    file: String,
+    usable: bool,
+    problems: &'a [Finding],
+    cases: Vec<FoundCase<'a>>,
+}
+
+#[derive(Serialize)]
+struct FoundCase<'a> {
+    name: &'a str,
+    line: usize,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    tags: &'a [String],
+}
+
+fn text(outcome: &Outcome) -> Result<String, CommandError> {
+    let files = outcome.files.iter().map(|file| FoundFile {
+        file: file.path.display().to_string(),
+        usable: file.is_usable,
+        problems: &file.problems,
+        cases: outcome.usable.iter().filter(|loaded| loaded.path == file.path).map(FoundCase::of).collect(),
+    });
+    let found = Found { version: 1, files: files.collect() };
+    rehearsal_core::json::to_string_pretty(&found).map_err(CommandError::internal)
+}
+
+impl<'a> FoundCase<'a> {
+    fn of(loaded: &'a Loaded) -> Self {
+        let scenario = &loaded.scenario;
+        Self {
+            name: &scenario.name,
+            line: loaded.line,
+            description: &scenario.description,
+            tags: &scenario.tags,
+        }
+    }
 }

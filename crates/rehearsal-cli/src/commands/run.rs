@@ -83,7 +83,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, CommandError> {
         colour: args.selection.color,
     };
     let describe = |place: usize, run: &CaseRun| describe(args, &outcome.usable[place], run);
-    let again = |case: &CaseResult| Some(again(args, case));
+    // An agent that listens somewhere is gone with whoever started it: there is nothing to repeat it with.
+    let again = |case: &CaseResult| args.selection.agent_socket.is_none().then(|| again(args, case));
     let driven = drive::drive(&args.options, job, wings, makers, describe, again)?;
     if outcome.unusable > 0 {
         let (plural, were) = if outcome.unusable == 1 { ("", "was") } else { ("s", "were") };
@@ -120,7 +121,7 @@ fn title(args: &RunArgs, loaded: &[Loaded]) -> String {
 
 fn makers(args: &RunArgs, loaded: &[Loaded], wings: &Wings) -> Result<Vec<CaseMaker>, CommandError> {
     let mut makers = Vec::new();
-    for (place, Loaded { path, scenario }) in loaded.iter().enumerate() {
+    for (place, Loaded { path, scenario, .. }) in loaded.iter().enumerate() {
         let backstage = Backstage {
             live: args.live,
             keep: args.keep,

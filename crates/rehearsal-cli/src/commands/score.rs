@@ -100,7 +100,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, CommandError> {
         suite,
     };
     args.show.print(args.color, "ledger", &result, &runs, |case| told(args, case))?;
-    args.show.write(&result, &runs)?;
+    args.show.write(&result, &runs, |case| told(args, case))?;
     Ok(if result.suite.passed() { exit::PASSED } else { exit::not_passed() })
 }
 
@@ -120,8 +120,10 @@ fn load(args: &ScoreArgs) -> Result<Loaded, CommandError> {
     let selection = Selection {
         paths: vec![args.with.clone()],
         filter: None,
+        cases: Vec::new(),
         models: args.models.clone(),
         agent: args.agent.clone(),
+        agent_socket: None,
         local_code: true,
         compat: args.compat,
         color: args.color,

@@ -21,6 +21,7 @@ mod numbers;
 mod people;
 mod progress;
 mod run;
+mod runners;
 mod schema;
 mod score;
 mod secrets;

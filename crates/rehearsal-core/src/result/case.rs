@@ -111,6 +111,12 @@ pub struct CaseResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>"))]
     pub events: Vec<Arc<Event>>,
+    /// What people are told of it, as a terminal shows it, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+    /// Its agent's session line by line, as people read it, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
 }
 
 impl CaseResult {
@@ -140,6 +146,8 @@ impl CaseResult {
             ledgers: Vec::new(),
             sessions: Vec::new(),
             events: Vec::new(),
+            report: None,
+            transcript: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The agent under test in a scenario file.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
@@ -42,6 +43,8 @@ pub enum Reached {
     Http(HttpEndpoint),
     /// It is a program that speaks JSON lines.
     Command(CommandLine),
+    /// It is a program that runs already and speaks the same on a Unix socket. No file says so; whoever runs it does.
+    Socket(PathBuf),
 }
 
 /// An agent that is written in the file.

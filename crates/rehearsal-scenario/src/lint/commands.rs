@@ -55,7 +55,7 @@ fn starts(agent: &AgentUnderTest) -> Option<&'static str> {
         Reached::Command(_) => return Some("the agent is a command"),
         Reached::Http(endpoint) => &endpoint.server,
         Reached::Chat { server, .. } => server,
-        Reached::Inline(_) => return None,
+        Reached::Inline(_) | Reached::Socket(_) => return None,
     };
     server.as_ref().map(|_| "`start` runs a command")
 }

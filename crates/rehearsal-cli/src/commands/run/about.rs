@@ -52,6 +52,6 @@ pub(super) fn model(agent: &AgentUnderTest, models: &[NamedModel]) -> Option<Str
             ModelChoice::Script(_) | ModelChoice::Rules(_) => None,
         },
         Reached::Chat { specification, .. } => Some(specification.clone()),
-        Reached::Http(_) | Reached::Command(_) => None,
+        Reached::Http(_) | Reached::Command(_) | Reached::Socket(_) => None,
     }
 }

@@ -156,14 +156,14 @@ pub(super) fn drive(
     progress.close();
     done.result.eval_set = job.eval_set;
     // What a run came to is kept before anything waits for a reader.
-    let written = options.write(&done, driver.out.as_ref());
+    let told = |case: &CaseResult| Told { from: None, again: again(case) };
+    let written = options.write(&done, driver.out.as_ref(), told);
     let kept = match &keeping {
         Some(_) => runtime
             .block_on(driver.end(&done.result))
             .map_err(|error| CommandError::setup(error).about("what this run came to is not kept whole")),
         None => Ok(()),
     };
-    let told = |case: &CaseResult| Told { from: None, again: again(case) };
     options.show.print(job.colour, job.noun, &done.result, &done.runs, told)?;
     if let Some(out) = driver.out.as_ref().filter(|_| !options.show.quiet) {
         output::message(&format!("results and ledgers: {}", out.folder().display()));
@@ -201,11 +201,16 @@ impl RunOptions {
         }
     }
 
-    fn write(&self, driven: &Driven, out: Option<&OutFolder>) -> Result<(), CommandError> {
+    fn write(
+        &self,
+        driven: &Driven,
+        out: Option<&OutFolder>,
+        told: impl Fn(&CaseResult) -> Told,
+    ) -> Result<(), CommandError> {
         if let Some(out) = out {
             show::write_file(&out.folder().join("result.json"), &show::json(&driven.result)?)?;
         }
-        self.show.write(&driven.result, &driven.runs)?;
+        self.show.write(&driven.result, &driven.runs, told)?;
         if let Some(path) = &self.junit {
             show::write_file(path, &junit::report(&driven.result)?)?;
         }

@@ -111,8 +111,10 @@ fn agent_file(args: &EvalArgs) -> Result<AgentFile, CommandError> {
     let selection = Selection {
         paths: Vec::new(),
         filter: None,
+        cases: Vec::new(),
         models: Vec::new(),
         agent: None,
+        agent_socket: None,
         local_code: false,
         compat: None,
         color: args.color,

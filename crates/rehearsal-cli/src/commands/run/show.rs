@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use rehearsal_core::{CaseResult, Ledger, RunResult};
+use rehearsal_core::{CaseResult, Ledger, RunResult, transcript};
 use rehearsal_sim::CaseRun;
 
 use super::print::{Detail, Printer};
@@ -16,6 +16,7 @@ use crate::output;
 
 /// How results are shown.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Show {
     /// Write the results as JSON to a file, or to standard output with `-`
     #[arg(long, value_name = "FILE|-")]
@@ -23,6 +24,9 @@ pub(crate) struct Show {
     /// Put the events of all sessions into the JSON as well
     #[arg(long, requires = "json")]
     events: bool,
+    /// Put what a terminal shows of each case into the JSON as well, and its transcript
+    #[arg(long, requires = "json")]
+    reports: bool,
     /// Print only what did not pass
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
@@ -51,9 +55,14 @@ impl Show {
     }
 
     /// Writes the JSON to its file, if it goes to one.
-    pub(crate) fn write(&self, result: &RunResult, runs: &[Arc<CaseRun>]) -> Result<(), CommandError> {
+    pub(crate) fn write(
+        &self,
+        result: &RunResult,
+        runs: &[Arc<CaseRun>],
+        told: impl Fn(&CaseResult) -> Told,
+    ) -> Result<(), CommandError> {
         match self.json_file() {
-            Some(path) => write_file(path, &json(&self.with_events(result, runs))?),
+            Some(path) => write_file(path, &json(&self.with_more(result, runs, told))?),
             None => Ok(()),
         }
     }
@@ -66,7 +75,7 @@ impl Show {
         noun: &str,
         result: &RunResult,
         runs: &[Arc<CaseRun>],
-        told: impl Fn(&CaseResult) -> Told,
+        told: impl Fn(&CaseResult) -> Told + Copy,
     ) -> Result<(), CommandError> {
         let detail = match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
@@ -86,18 +95,33 @@ impl Show {
         }
         write(&printer.summary(noun, &result.suite, result.duration_ms));
         if self.json_to_stdout() {
-            output::json(json(&self.with_events(result, runs))?.trim_end());
+            output::json(json(&self.with_more(result, runs, told))?.trim_end());
         }
         Ok(())
     }
 
-    fn with_events<'a>(&self, result: &'a RunResult, runs: &[Arc<CaseRun>]) -> Cow<'a, RunResult> {
-        if !self.events {
+    /// The results with what was asked for beside them.
+    fn with_more<'a>(
+        &self,
+        result: &'a RunResult,
+        runs: &[Arc<CaseRun>],
+        told: impl Fn(&CaseResult) -> Told,
+    ) -> Cow<'a, RunResult> {
+        if !self.events && !self.reports {
             return Cow::Borrowed(result);
         }
+        let printer = Printer { detail: Detail::Verbose, colour: false };
         let mut result = result.clone();
         for (case, run) in result.suite.results.iter_mut().zip(runs) {
-            case.events = run.ledgers().flat_map(Ledger::events).cloned().collect();
+            if self.reports {
+                case.report = Some(printer.case(case, &run.main, &told(case)));
+                let lines: Vec<String> =
+                    transcript(run.main.events()).iter().map(|line| line.to_string() + "\n").collect();
+                case.transcript = Some(lines.concat());
+            }
+            if self.events {
+                case.events = run.ledgers().flat_map(Ledger::events).cloned().collect();
+            }
         }
         Cow::Owned(result)
     }
