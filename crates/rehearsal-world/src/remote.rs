@@ -22,6 +22,8 @@ pub use command::CommandAgent;
 pub use http::{HttpAgent, HttpAgentError, HttpSettings, UsagePaths};
 #[cfg(feature = "http")]
 pub use http::{build_client, header_secrets};
+#[cfg(feature = "http")]
+pub(crate) use http::{causes, parse_url};
 pub use socket::Listening;
 #[cfg(feature = "http")]
 pub use template::{PathError, TemplateError};

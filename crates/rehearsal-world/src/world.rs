@@ -13,9 +13,11 @@ use async_trait::async_trait;
 use rehearsal_core::{SessionId, ToolDeclaration, ToolOutcome};
 use serde_json::{Map, Value};
 
+mod mcp;
 mod program;
 mod wire;
 
+pub use mcp::{McpPlace, McpStarter};
 pub use program::ProgramStarter;
 
 /// Plays the tools of one case.

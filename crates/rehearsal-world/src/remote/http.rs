@@ -436,7 +436,7 @@ impl From<HttpAgent> for AgentRef {
     }
 }
 
-fn parse_url(text: &str) -> Result<Url, HttpAgentError> {
+pub(crate) fn parse_url(text: &str) -> Result<Url, HttpAgentError> {
     let wrong = |why: String| HttpAgentError::Url { why };
     if text.contains("${") {
         return Err(wrong("placeholders are replaced in `request` only".to_owned()));
@@ -519,7 +519,7 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 /// What went wrong, with all its causes and without the address.
-fn causes(error: reqwest::Error) -> String {
+pub(crate) fn causes(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut why = error.to_string();
     let mut cause = error.source();

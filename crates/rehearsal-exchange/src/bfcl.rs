@@ -1,0 +1,235 @@
+//! The multi-turn entries of the Berkeley Function-Calling Leaderboard.
+//!
+//! What is read is the folder `data` of the Python package `bfcl-eval`: the entries and their ground truth. The classes
+//! stay where they are: a scenario's world is [`WORLD`], which imports them. Functions that an entry withholds appear in
+//! mid-conversation, when the user gives them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::read::{self, at, items, said};
+use crate::report::{Change, Note, Report, TaskReport};
+use crate::{Import, ImportError, file_name, yaml};
+use call::Call;
+
+mod call;
+
+/// The world of the scenarios, a program in Python.
+pub const WORLD: &str = include_str!("bfcl/world.py");
+
+/// The name of its file.
+const WORLD_FILE: &str = "bfcl_world.py";
+
+/// What the user says when it gives functions, in BFCL's words for models that call functions.
+const MORE_FUNCTIONS: &str = "I have updated some more functions you can choose from. What about now?";
+
+/// How often an agent may ask its model for one answer, which is BFCL's limit of steps in a turn.
+const ROUNDS: u64 = 20;
+
+/// The kinds of multi-turn entries.
+pub const CATEGORIES: [&str; 4] =
+    ["multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context"];
+
+/// The documents of functions, by the class they belong to.
+const DOCUMENTS: [(&str, &str); 8] = [
+    ("GorillaFileSystem", "gorilla_file_system.json"),
+    ("MathAPI", "math_api.json"),
+    ("MessageAPI", "message_api.json"),
+    ("TwitterAPI", "posting_api.json"),
+    ("TicketAPI", "ticket_api.json"),
+    ("TradingBot", "trading_bot.json"),
+    ("TravelAPI", "travel_booking.json"),
+    ("VehicleControlAPI", "vehicle_control.json"),
+];
+
+/// What is wanted of the entries.
+#[derive(Clone, Debug, Default)]
+pub struct BfclOptions {
+    /// The entries, by their ids; all of the four kinds where none is named.
+    pub entries: Vec<String>,
+}
+
+/// Reads entries.
+///
+/// # Errors
+/// The folder is another one, or something in it cannot be read.
+pub fn import(folder: &Path, options: &BfclOptions) -> Result<Import, ImportError> {
+    let parameters = parameters(folder)?;
+    let (mut files, mut tasks) = (Vec::new(), Vec::new());
+    let mut unseen: BTreeSet<&str> = options.entries.iter().map(String::as_str).collect();
+    for category in CATEGORIES {
+        let is_wanted =
+            |id: &str| options.entries.is_empty() || options.entries.iter().any(|each| each == id);
+        if !options.entries.is_empty() && !options.entries.iter().any(|id| category_of(id) == category) {
+            continue;
+        }
+        let path = folder.join(format!("BFCL_v4_{category}.json"));
+        if !path.is_file() {
+            return Err(missing(folder, format!("BFCL_v4_{category}.json")));
+        }
+        let answers = folder.join("possible_answer").join(format!("BFCL_v4_{category}.json"));
+        let truths: BTreeMap<String, Value> = read::lines(&answers)?
+            .into_iter()
+            .map(|truth| (said(&truth, &["id"]).to_owned(), truth))
+            .collect();
+        for entry in read::lines(&path)? {
+            let id = said(&entry, &["id"]);
+            if !is_wanted(id) {
+                continue;
+            }
+            unseen.remove(id);
+            let truth = truths.get(id).ok_or_else(|| read::form(&answers, format!("it has no `{id}`")))?;
+            let (report, scenario) =
+                convert(&entry, truth, &parameters).map_err(|what| read::form(&answers, what))?;
+            files.extend(report.file.clone().zip(scenario));
+            tasks.push(report);
+        }
+    }
+    if let Some(name) = unseen.first() {
+        let hint =
+            "ids are like `multi_turn_base_0`; those of other kinds of entries are not read".to_owned();
+        return Err(ImportError::Unknown { what: "entry", name: (*name).to_owned(), hint });
+    }
+    files.push((PathBuf::from(WORLD_FILE), WORLD.to_owned()));
+    let source = "BFCL v4, multi-turn, as the package bfcl-eval has it".to_owned();
+    Ok(Import { files, report: Report { source, every_task: every_entry(), tasks } })
+}
+
+fn category_of(id: &str) -> &str {
+    id.rsplit_once('_').map_or(id, |(category, _)| category)
+}
+
+fn missing(folder: &Path, missing: String) -> ImportError {
+    ImportError::Folder {
+        folder: folder.to_owned(),
+        what: "the data of BFCL",
+        missing,
+        hint: "`pip install --no-deps bfcl-eval` brings it as `bfcl_eval/data`",
+    }
+}
+
+/// The names of each function's parameters, in their order.
+fn parameters(folder: &Path) -> Result<BTreeMap<String, Vec<String>>, ImportError> {
+    let mut parameters = BTreeMap::new();
+    for (_, file) in DOCUMENTS {
+        let path = folder.join("multi_turn_func_doc").join(file);
+        if !path.is_file() {
+            return Err(missing(folder, format!("multi_turn_func_doc/{file}")));
+        }
+        for document in read::lines(&path)? {
+            let names = at(&document, &["parameters", "properties"]).as_object();
+            let names = names.into_iter().flat_map(Map::keys).cloned().collect();
+            parameters.insert(said(&document, &["name"]).to_owned(), names);
+        }
+    }
+    Ok(parameters)
+}
+
+fn every_entry() -> Vec<Note> {
+    vec![
+        Note::new(
+            Change::Changed,
+            "names of types",
+            "`dict`, `float` and `tuple` of the function documents are JSON Schema's `object`, `number` and `array`; arguments are checked against them, and wrong ones are told to the model before the function sees them",
+        ),
+        Note::new(
+            Change::Changed,
+            "results",
+            "a result that is JSON reaches the model as a value, not as the text of one; what is compared is the text, as in BFCL",
+        ),
+        Note::new(
+            Change::Changed,
+            "long texts in the state",
+            "a text of more than 400 characters stands there as its beginning, its length and its hash",
+        ),
+        Note::new(
+            Change::Stricter,
+            "calls beside the ground truth",
+            "the whole state is compared after each turn, with the answers that later turns still lack: a call too much whose answer a later turn wants fails here, and not in BFCL",
+        ),
+        Note::new(
+            Change::Lost,
+            "`path`",
+            "the calls that the entry was made from; what counts is the ground truth",
+        ),
+    ]
+}
+
+/// One entry as a scenario: each turn of the user is a step.
+fn convert(
+    entry: &Value,
+    truth: &Value,
+    parameters: &BTreeMap<String, Vec<String>>,
+) -> Result<(TaskReport, Option<String>), String> {
+    let id = said(entry, &["id"]);
+    let mut notes = Vec::new();
+    let (mut steps, mut reference) = (Vec::new(), Vec::new());
+    let truths = items(truth, &["ground_truth"]);
+    for (index, question) in items(entry, &["question"]).iter().enumerate() {
+        let calls = truths.get(index).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for text in calls.iter().filter_map(Value::as_str) {
+            let call =
+                Call::read(text, parameters).map_err(|why| format!("`{id}`: the call `{text}`: {why}"))?;
+            reference.push(json!({"tool": call.tool, "args": call.args}));
+        }
+        let messages: Vec<&str> =
+            items(question, &[]).iter().map(|message| said(message, &["content"])).collect();
+        let evaluations = if calls.is_empty() { Vec::new() } else { evaluations(index + 1, &reference) };
+        steps.push(step(&messages, evaluations));
+        if calls.is_empty() {
+            let why = "its ground truth has no calls, and BFCL asks nothing of such a turn but what the next ones show";
+            notes.push(Note::new(Change::Changed, &format!("turn {}", index + 1), why));
+        }
+    }
+    let classes = items(entry, &["involved_classes"]).iter().filter_map(Value::as_str);
+    let mut scenario = Map::new();
+    let mut add = |key: &str, value: Value| scenario.insert(key.to_owned(), value);
+    add("name", format!("BFCL {id}").into());
+    add("tags", json!(["bfcl", category_of(id)]));
+    add("description", format!("With {}.", classes.collect::<Vec<_>>().join(" and ")).into());
+    add("environment", json!({"type": "local"}));
+    add("world", json!({"command": ["python3", WORLD_FILE, id]}));
+    add(
+        "agent",
+        json!({"instructions": "Call the functions that the user's request needs.", "max_rounds": ROUNDS}),
+    );
+    add("run", steps.into());
+    add("judgment", json!({"strategy": "all_pass"}));
+    let name = PathBuf::from(format!("{}.scenario.yaml", file_name(id)));
+    let heading = format!(
+        "# Entry {id} of BFCL, written by `rehearse import --bfcl`. `{}` says what is not as it was there.\n",
+        crate::REPORT_FILE
+    );
+    Ok((
+        TaskReport { task: id.to_owned(), file: Some(name), notes },
+        Some(heading + &yaml::document(&scenario)),
+    ))
+}
+
+/// A turn of the user. One without a message gives the functions that were withheld until then.
+fn step(messages: &[&str], evaluations: Vec<Value>) -> Value {
+    if messages.is_empty() {
+        return json!({"conversation": {
+            "max_turns": 2,
+            "user": {"script": [{"call": "more_functions"}, MORE_FUNCTIONS]},
+            "final_evaluations": evaluations,
+        }});
+    }
+    let mut step = json!({"input": messages.join("\n")});
+    if !evaluations.is_empty() {
+        step["evaluations"] = evaluations.into();
+    }
+    step
+}
+
+/// What has to hold after a turn: the objects are as the ground truth leaves them, and every answer that it gets was
+/// got, in this turn or an earlier one.
+fn evaluations(turn: usize, reference: &[Value]) -> Vec<Value> {
+    let answered = format!("world.answered.turn_{turn}");
+    vec![
+        json!({"type": "world_state", "after": reference, "allow_errors": true}),
+        json!({"type": "state", "matches": {answered: {"$size": 0}}}),
+    ]
+}

@@ -1,0 +1,214 @@
+//! Calls as the ground truth has them: Python, with nothing but literals as arguments.
+
+use std::collections::BTreeMap;
+
+use rehearsal_core::json;
+use serde_json::{Map, Value};
+
+/// A call of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Call {
+    pub(super) tool: String,
+    pub(super) args: Map<String, Value>,
+}
+
+impl Call {
+    /// Reads a call; arguments without a name get it from the function's parameters.
+    pub(super) fn read(text: &str, parameters: &BTreeMap<String, Vec<String>>) -> Result<Self, String> {
+        let mut reader = Reader { rest: text.trim() };
+        let tool = reader.name()?;
+        let names = parameters.get(&tool).ok_or_else(|| format!("there is no function `{tool}`"))?;
+        reader.expect('(')?;
+        let mut args = Map::new();
+        let mut place = 0;
+        while !reader.takes(')') {
+            let name = reader.named().unwrap_or_else(|| {
+                place += 1;
+                names.get(place - 1).cloned().unwrap_or_default()
+            });
+            if name.is_empty() {
+                return Err(format!("it has more arguments than `{tool}` has parameters"));
+            }
+            let value = reader.value()?;
+            args.insert(name, value);
+            if !reader.takes(',') {
+                reader.expect(')')?;
+                break;
+            }
+        }
+        if reader.rest.trim().is_empty() {
+            Ok(Self { tool, args })
+        } else {
+            Err("something stands after it".to_owned())
+        }
+    }
+}
+
+struct Reader<'t> {
+    rest: &'t str,
+}
+
+impl Reader<'_> {
+    fn takes(&mut self, letter: char) -> bool {
+        let rest = self.rest.trim_start();
+        let found = rest.strip_prefix(letter);
+        self.rest = found.unwrap_or(rest);
+        found.is_some()
+    }
+
+    fn expect(&mut self, letter: char) -> Result<(), String> {
+        if self.takes(letter) { Ok(()) } else { Err(format!("`{letter}` is missing before `{}`", self.rest)) }
+    }
+
+    fn word(&mut self) -> Option<String> {
+        let rest = self.rest.trim_start();
+        let end =
+            rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '_')).unwrap_or(rest.len());
+        (end > 0).then(|| {
+            self.rest = &rest[end..];
+            rest[..end].to_owned()
+        })
+    }
+
+    fn name(&mut self) -> Result<String, String> {
+        self.word().ok_or_else(|| "it does not begin with a name".to_owned())
+    }
+
+    /// The name of an argument that has one.
+    fn named(&mut self) -> Option<String> {
+        let before = self.rest;
+        let name = self.word().filter(|_| self.takes('='));
+        if name.is_none() {
+            self.rest = before;
+        }
+        name
+    }
+
+    fn value(&mut self) -> Result<Value, String> {
+        self.rest = self.rest.trim_start();
+        match self.rest.chars().next() {
+            Some(quote @ ('\'' | '"')) => self.text(quote).map(|text| json::plain(text).into()),
+            Some('[') => self.list('[', ']').map(Value::Array),
+            Some('(') => self.list('(', ')').map(Value::Array),
+            Some('{') => self.map(),
+            Some('-' | '+' | '.' | '0'..='9') => self.number(),
+            Some(_) => match self.word().as_deref() {
+                Some("True") => Ok(true.into()),
+                Some("False") => Ok(false.into()),
+                Some("None") => Ok(Value::Null),
+                word => Err(format!("`{}` is no literal", word.unwrap_or(self.rest))),
+            },
+            None => Err("it ends before a value".to_owned()),
+        }
+    }
+
+    fn number(&mut self) -> Result<Value, String> {
+        let end = self
+            .rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || "+-._".contains(c)))
+            .unwrap_or(self.rest.len());
+        let (text, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        let plain = text.replace('_', "");
+        let plain = plain.strip_prefix('+').unwrap_or(&plain);
+        // `5.` and `.5` are numbers in Python only.
+        let plain = if plain.ends_with('.') { format!("{plain}0") } else { plain.replace("-.", "-0.") };
+        let plain = if plain.starts_with('.') { format!("0{plain}") } else { plain };
+        json::from_str(&plain).map_err(|_| format!("`{text}` is no number"))
+    }
+
+    fn list(&mut self, open: char, close: char) -> Result<Vec<Value>, String> {
+        self.expect(open)?;
+        let mut list = Vec::new();
+        while !self.takes(close) {
+            list.push(self.value()?);
+            if !self.takes(',') {
+                self.expect(close)?;
+                break;
+            }
+        }
+        Ok(list)
+    }
+
+    fn map(&mut self) -> Result<Value, String> {
+        self.expect('{')?;
+        let mut map = Map::new();
+        while !self.takes('}') {
+            let key = json::said(&self.value()?);
+            self.expect(':')?;
+            map.insert(key, self.value()?);
+            if !self.takes(',') {
+                self.expect('}')?;
+                break;
+            }
+        }
+        Ok(map.into())
+    }
+
+    fn text(&mut self, quote: char) -> Result<String, String> {
+        let mut text = String::new();
+        let mut letters = self.rest[1..].char_indices();
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                _ if letter == quote => {
+                    self.rest = &self.rest[at + 2..];
+                    return Ok(text);
+                }
+                '\\' => match letters.next().map(|(_, letter)| letter) {
+                    Some('n') => text.push('\n'),
+                    Some('t') => text.push('\t'),
+                    Some('r') => text.push('\r'),
+                    Some(same @ ('\\' | '\'' | '"')) => text.push(same),
+                    Some('\n') => {}
+                    // Python keeps the backslash of what it does not know; what it knows beside these is not read.
+                    Some(other) if !other.is_ascii_digit() && !"abfvxNuU".contains(other) => {
+                        text.extend(['\\', other]);
+                    }
+                    _ => return Err("it has an escape that is not read".to_owned()),
+                },
+                letter => text.push(letter),
+            }
+        }
+        Err("a text has no end".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Value, String> {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let parameters = BTreeMap::from([
+            ("sort".to_owned(), names(&["file_name"])),
+            ("f".to_owned(), names(&["a", "b"])),
+        ]);
+        Call::read(text, &parameters).map(|call| json!([call.tool, call.args]))
+    }
+
+    #[test]
+    fn arguments_have_names_and_literals_are_values() {
+        for (text, wanted) in [
+            ("sort('final.pdf')", json!(["sort", {"file_name": "final.pdf"}])),
+            ("f()", json!(["f", {}])),
+            ("f(1, b=-2.5)", json!(["f", {"a": 1, "b": -2.5}])),
+            (
+                "f(a=[1, 'x', True], b={'k': None, 2: (1,)})",
+                json!(["f", {"a": [1, "x", true], "b": {"k": null, "2": [1]}}]),
+            ),
+            (r#"f(a="it's\n \"so\"", b='=,)')"#, json!(["f", {"a": "it's\n \"so\"", "b": "=,)"}])),
+            ("f(a=5., b=.5)", json!(["f", {"a": 5.0, "b": 0.5}])),
+        ] {
+            assert_eq!(read(text), Ok(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_call_of_literals_is_refused() {
+        for text in ["f(a=g(1))", "g()", "f(1, 2, 3)", "f(a='x", "f(1) + 1", "f(a=x)"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! One program for all tests, since linking each takes seconds.
+
+mod import;
