@@ -7,6 +7,7 @@ pub(crate) mod gc;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod man;
+pub(crate) mod personas;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

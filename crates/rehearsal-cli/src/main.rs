@@ -60,6 +60,7 @@ enum Command {
     Import(commands::import::ImportArgs),
     Eval(Box<commands::run::eval::EvalArgs>),
     Init(commands::init::InitArgs),
+    Personas(commands::personas::PersonasArgs),
     Schema(commands::schema::SchemaArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
@@ -108,6 +109,10 @@ fn dispatch(command: Command) -> Result<ExitCode, CommandError> {
         Command::Init(args) => commands::init::run(&args),
         Command::Schema(args) => {
             commands::schema::run(&args);
+            Ok(())
+        }
+        Command::Personas(args) => {
+            commands::personas::run(&args);
             Ok(())
         }
         Command::Completions(args) => commands::completions::run(&args),

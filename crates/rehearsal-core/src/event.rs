@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 pub use beside::{
-    ArtifactSaved, CueDismissed, LaterResult, ReachedLimit, Seam, TurnDecision, UserSimulation,
+    ArtifactSaved, CueDismissed, HangUp, LaterResult, ReachedLimit, Seam, TurnDecision, UserHungUp,
+    UserSimulation,
 };
 
 use crate::{
@@ -218,6 +219,8 @@ pub enum EventBody {
     TurnDecision(TurnDecision),
     /// A simulated user was asked what to say.
     UserSimulation(UserSimulation),
+    /// The user of a conversation ended it; the agent does not speak any more.
+    UserHungUp(UserHungUp),
     /// An agent elsewhere gave the conversation an id of its own.
     RemoteSession {
         /// The id.
@@ -269,7 +272,7 @@ pub enum EventBody {
 
 impl EventBody {
     /// The names of all kinds, as they are written.
-    pub const KINDS: [&str; 34] = [
+    pub const KINDS: [&str; 35] = [
         "session_started",
         "agent_started",
         "agent_ended",
@@ -293,6 +296,7 @@ impl EventBody {
         "turn_ended",
         "turn_decision",
         "user_simulation",
+        "user_hung_up",
         "remote_session",
         "agent_log",
         "run_failed",
@@ -332,6 +336,7 @@ impl EventBody {
             Self::TurnEnded(_) => "turn_ended",
             Self::TurnDecision(_) => "turn_decision",
             Self::UserSimulation(_) => "user_simulation",
+            Self::UserHungUp(_) => "user_hung_up",
             Self::RemoteSession { .. } => "remote_session",
             Self::AgentLog { .. } => "agent_log",
             Self::RunFailed { .. } => "run_failed",
@@ -373,6 +378,7 @@ impl EventBody {
             | Self::TurnEnded(_)
             | Self::TurnDecision(_)
             | Self::UserSimulation(_)
+            | Self::UserHungUp(_)
             | Self::RemoteSession { .. }
             | Self::AgentLog { .. }
             | Self::RunFailed { .. }

@@ -28,9 +28,9 @@ pub use content::{
     Blob, Content, FileData, FunctionCall, FunctionResponse, Part, PartData, Role, into_object,
 };
 pub use event::{
-    ArtifactSaved, CueDismissed, Decision, Draft, EndReason, Event, EventBody, Failure, LEDGER_VERSION,
-    LaterResult, PendingCall, Phase, Player, ReachedLimit, RequestRecord, Seam, SessionPart, SessionStarted,
-    ToolError, ToolOutcome, ToolResult, TurnDecision, UserSimulation, Yield,
+    ArtifactSaved, CueDismissed, Decision, Draft, EndReason, Event, EventBody, Failure, HangUp,
+    LEDGER_VERSION, LaterResult, PendingCall, Phase, Player, ReachedLimit, RequestRecord, Seam, SessionPart,
+    SessionStarted, ToolError, ToolOutcome, ToolResult, TurnDecision, UserHungUp, UserSimulation, Yield,
 };
 pub use id::{CallId, Ids, InvocationId, SessionId, TurnId};
 pub use jiff::Timestamp;

@@ -46,6 +46,8 @@ pub enum LineKind {
         /// What came of it.
         outcome: ToolOutcome,
     },
+    /// That the user ended the conversation, and what they said as they did.
+    HungUp(String),
     /// What went wrong.
     Error(String),
 }
@@ -77,6 +79,7 @@ impl Line {
             EventBody::ToolResult(result) => {
                 LineKind::Result { tool: result.tool.clone(), outcome: result.outcome.clone() }
             }
+            EventBody::UserHungUp(end) => LineKind::HungUp(end.said.clone()),
             EventBody::Error(failure) => LineKind::Error(failure.message.clone()),
             _ => return None,
         };
@@ -110,6 +113,8 @@ impl fmt::Display for Line {
             LineKind::Result { tool, outcome: ToolOutcome::Error(error) } => {
                 write!(f, "{tool} fails: {error}")
             }
+            LineKind::HungUp(said) if said.is_empty() => f.write_str("user hangs up"),
+            LineKind::HungUp(said) => write!(f, "user hangs up: {said}"),
             LineKind::Error(message) => write!(f, "error: {message}"),
             LineKind::Nothing => write!(f, "{}: nothing", self.author),
         }?;

@@ -85,4 +85,4 @@ pub use trajectory::{
     AdkArgs, AdkCall, AdkMatch, ExpectedCall, MatchKind, TrajectoryMetric, adk_trajectory_score,
 };
 pub use view::{NotInView, Scope, StepView, TurnView, View, last_said};
-pub use watch::{Breach, Watcher};
+pub use watch::{Breach, EveryTurn, Watcher};

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::Prices;
 
+pub(crate) use step::acts;
 pub use step::{StepView, TurnView};
 
 /// Which part of a ledger is looked at.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, ModelCall, ModelError, Step as StepAgent};
+use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, ModelCall, ModelError, Step as StepAgent, ToolRef};
 use rehearsal_core::mask::Masker;
 use rehearsal_core::{ModelResponse, Player, Settings};
 use rehearsal_js::{WorkerCommand, Workers};
@@ -22,10 +22,10 @@ use tokio::sync::Mutex;
 
 use crate::play::mocks::Mocks;
 use crate::play::tools::{self, AgentProcess, Workplace};
-use crate::play::{Stage, simulator};
+use crate::play::{Stage, simulator, users as users_at_play};
 use crate::{
     Action, AgentFile, AgentUnderTest, AnsweredBy, Conversation, ConversationUser, Dialect, Evaluation,
-    ModelChoice, NamedModel, Reached, Scenario, Server, Strategy, ToolDefinition,
+    ModelChoice, NamedModel, Reached, Scenario, Server, Strategy, ToolDefinition, UserTool,
 };
 
 mod agent;
@@ -374,6 +374,7 @@ impl Compiled {
             scripts: self.backstage.scripts.clone(),
             prices: Arc::new(scenario.prices.clone()),
             simulators: self.simulators(),
+            user_tools: self.script_tools(),
             bridge: self.bridge(),
             server: scenario.server().map(|server| (server.clone(), port)),
             directory: self.backstage.directory.clone(),
@@ -428,11 +429,30 @@ impl Compiled {
                     return None;
                 };
                 let named = self.scenario.model(Role::User, simulator.model_type.as_deref())?;
-                Some((index + 1, simulator::agent(simulator, self.models[&named.key].clone())))
+                let mut tools = self.tools_of_user(&simulator.tools);
+                tools.extend(simulator.may_hang_up.then(users_at_play::hang_up));
+                Some((index + 1, simulator::agent(simulator, self.models[&named.key].clone(), tools)))
             }
             _ => None,
         });
         simulators.collect()
+    }
+
+    /// The tools of scripted users, by the number of their step.
+    fn script_tools(&self) -> BTreeMap<usize, Vec<ToolRef>> {
+        let steps = self.scenario.run.iter().zip(1..);
+        let scripted = steps.filter_map(|(step, number)| match &step.action {
+            Action::Conversation { conversation, .. } if conversation.user.script().is_some() => {
+                Some((number, self.tools_of_user(conversation.user.tools())))
+            }
+            _ => None,
+        });
+        scripted.collect()
+    }
+
+    /// The tools that the user of a conversation can call.
+    fn tools_of_user(&self, own: &[UserTool]) -> Vec<ToolRef> {
+        own.iter().map(|tool| users_at_play::own_tool(tool, &self.backstage.scripts)).collect()
     }
 
     fn mocks(&self, place: Option<&Workplace>) -> Result<Mocks, CompileError> {

@@ -15,7 +15,7 @@ use crate::yaml::{self, Node, NodeValue};
 use crate::{ModelUnusable, Prices, Problem, Severity};
 
 pub(crate) mod agent;
-mod conversation;
+pub(crate) mod conversation;
 mod evaluation;
 pub(crate) mod keys;
 mod mock;
@@ -31,8 +31,8 @@ pub use agent::{
     AgentUnderTest, CommandLine, HttpEndpoint, Implementation, InlineAgent, Reached, Server, ToolDefinition,
 };
 pub use conversation::{
-    Conversation, ConversationUser, Knowledge, LlmCondition, TerminationCondition, TerminationKind,
-    UserSimulator,
+    Conversation, ConversationOpening, ConversationUser, Knowledge, LlmCondition, ScriptTurn, ScriptedCall,
+    TerminationCondition, TerminationKind, UserSimulator,
 };
 pub use evaluation::Evaluation;
 pub use mock::{Mock, MockError, MockWhen};

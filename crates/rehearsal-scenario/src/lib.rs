@@ -5,6 +5,7 @@
 mod compile;
 mod file;
 mod lint;
+mod personas;
 mod play;
 mod problem;
 mod read;
@@ -18,12 +19,13 @@ pub use compile::{
 };
 pub use file::{
     Action, AgentFile, AgentUnderTest, AnsweredBy, BridgeExpressions, CheckOptions, Checked, CommandLine,
-    Conversation, ConversationUser, Evaluation, HttpEndpoint, Implementation, InlineAgent, Knowledge,
-    LlmCondition, MadeFrom, Mock, MockError, MockWhen, ModelChoice, NamedModel, Plugin, Reached, Scenario,
-    ScriptedCondition, ScriptedReply, ScriptedRule, Server, Setup, SimulatedUser, Step, Strategy,
-    TerminationCondition, TerminationKind, ToolDefinition, ToolUser, UserSimulator, UserTool, Variable,
-    check, check_agent, check_with,
+    Conversation, ConversationOpening, ConversationUser, Evaluation, HttpEndpoint, Implementation,
+    InlineAgent, Knowledge, LlmCondition, MadeFrom, Mock, MockError, MockWhen, ModelChoice, NamedModel,
+    Plugin, Reached, Scenario, ScriptTurn, ScriptedCall, ScriptedCondition, ScriptedReply, ScriptedRule,
+    Server, Setup, SimulatedUser, Step, Strategy, TerminationCondition, TerminationKind, ToolDefinition,
+    ToolUser, UserSimulator, UserTool, Variable, check, check_agent, check_with,
 };
+pub use personas::{Persona, personas};
 pub use problem::{Problem, Severity, Style, line_and_column};
 pub use read::Dialect;
 pub use rehearsal_core::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted};

@@ -11,6 +11,7 @@ mod commands;
 mod fits;
 mod people;
 mod secrets;
+mod speakers;
 mod users;
 
 impl Scenario {
@@ -40,6 +41,7 @@ impl Scenario {
             problems.extend(self.misplaced_users(agent));
         }
         problems.extend(self.misplaced_people());
+        problems.extend(self.misplaced_speakers());
         let mut told: Vec<(Role, Option<&str>)> = Vec::new();
         for (role, written, at) in self.uses() {
             if self.model(role, written).is_some() || told.contains(&(role, written)) {

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rehearsal_agent::AgentRef;
+use rehearsal_agent::{AgentRef, ToolRef};
 use rehearsal_core::{
-    Content, Decision, EndReason, EvaluationScope, EventBody, Failure, Phase, Player, SCENARIO, StatePatch,
-    TurnDecision, TurnEnded, UserSimulation, elapsed,
+    Content, Decision, EndReason, EvaluationScope, EventBody, Failure, Phase, SCENARIO, StatePatch,
+    TurnDecision, TurnEnded, elapsed,
 };
 use rehearsal_js::{self as js, Workers};
-use rehearsal_metrics::MetricRef;
+use rehearsal_metrics::{EveryTurn, MetricRef};
 use rehearsal_sim::{LoopUser, Next, Scene, TimeLimit};
 use rehearsal_world::environment::{Background, Command, Environment, Execution, Program};
 use rehearsal_world::remote::CommandAgent;
@@ -24,14 +24,16 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
 use crate::{
-    Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationUser, Evaluation, Prices,
-    Scenario, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind, TurnView,
+    Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationOpening, ConversationUser,
+    Evaluation, Prices, Scenario, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind,
+    TurnView,
 };
 
 pub(crate) mod http_tool;
 pub(crate) mod mocks;
 mod people;
 pub(crate) mod simulator;
+mod speaks;
 pub(crate) mod termination;
 pub(crate) mod tools;
 pub(crate) mod users;
@@ -56,6 +58,8 @@ pub(crate) struct Stage {
     pub(crate) prices: Arc<Prices>,
     /// The agents that play simulated users, by the number of their step.
     pub(crate) simulators: BTreeMap<usize, AgentRef>,
+    /// The tools of scripted users, by the number of their step.
+    pub(crate) user_tools: BTreeMap<usize, Vec<ToolRef>>,
     /// What simulated users are told.
     pub(crate) bridge: users::FileBridge,
     /// A server to start before the first step, with its port.
@@ -168,6 +172,12 @@ impl Stage {
             Action::Conversation { input: Some(input), conversation } => {
                 let limit = turn_limit(conversation, Duration::ZERO);
                 Ok(Some(self.say(number, 1, Content::user(input), None, Some(limit), scene)))
+            }
+            Action::Conversation { input: None, conversation }
+                if conversation.opening == ConversationOpening::Agent =>
+            {
+                let limit = Some(turn_limit(conversation, Duration::ZERO));
+                Ok(Some(Next::Listen { changes: vec![self.context(number, 1, scene)], limit }))
             }
             Action::Conversation { input: None, conversation } => {
                 self.user_speaks(number, conversation, scene).await
@@ -302,107 +312,26 @@ impl Stage {
                 return end(condition.kind.word(), why);
             }
         }
+        let script = conversation.user.script();
+        let next = script.map(|turns| turns.get(taken.saturating_sub(self.given_messages(number))));
+        // What a script does at its end takes no turn.
+        if matches!(next, Some(Some(turn)) if turn.hangs_up || turn.says.is_none()) {
+            return Ok(None);
+        }
         if !terminated_early {
             let why = format!("all {} turns were taken", conversation.max_turns);
             return end(TerminationKind::MaxTurnsReached.word(), why);
         }
-        match &conversation.user {
-            ConversationUser::Script(lines) if taken >= lines.len() + self.given_messages(number) => {
-                end("script_ended", "the user's script has no further line".to_owned())
-            }
+        match next {
+            Some(None) => end("script_ended", "the user's script has no further line".to_owned()),
             _ => Ok(None),
         }
     }
 
-    /// How many messages of a conversation the step itself gives: its input, if it has one.
+    /// How many turns of a conversation are begun by somebody else than its user: by the input of the step, or the agent.
     fn given_messages(&self, number: usize) -> usize {
-        usize::from(matches!(&self.step(number).action, Action::Conversation { input: Some(_), .. }))
-    }
-
-    /// Lets the user of a conversation say the next message.
-    async fn user_speaks(
-        &self,
-        number: usize,
-        conversation: &Conversation,
-        scene: &mut Scene<'_>,
-    ) -> Result<Option<Next>, Failure> {
-        let taken = view(scene, number, |view| view.turns().len());
-        let limit = turn_limit(conversation, passed(number, scene));
-        if limit.within.is_zero() {
-            return out_of_time(&limit, scene).map(Some);
-        }
-        let (message, decision) = match &conversation.user {
-            ConversationUser::Script(lines) => {
-                let line = lines.get(taken.saturating_sub(self.given_messages(number)));
-                let decision = Decision { by: Player::Script, name: Some("user script".into()), micros: 0 };
-                (line.cloned().unwrap_or_default(), decision)
-            }
-            ConversationUser::Simulator(_) => {
-                let is_last = limit.within < Duration::from_millis(conversation.timeout_per_turn_ms);
-                match self.simulate(number, conversation, &limit, scene).await {
-                    Err(failure) if failure.kind == TIMEOUT && is_last => {
-                        return out_of_time(&limit, scene).map(Some);
-                    }
-                    simulated => simulated?,
-                }
-            }
-            ConversationUser::Person => {
-                // Their time is not the agent's, so the limit stays what it was.
-                return self.person_speaks(number, conversation, taken, limit, scene).await;
-            }
-        };
-        let limit = turn_limit(conversation, passed(number, scene));
-        if limit.within.is_zero() {
-            return out_of_time(&limit, scene).map(Some);
-        }
-        let content = Content::user(message);
-        Ok(Some(self.say(number, taken + 1, content, Some(decision), Some(limit), scene)))
-    }
-
-    async fn simulate(
-        &self,
-        number: usize,
-        conversation: &Conversation,
-        limit: &TimeLimit,
-        scene: &mut Scene<'_>,
-    ) -> Result<(String, Decision), Failure> {
-        let agent =
-            self.simulators.get(&number).ok_or_else(|| failure("model", "no model plays the user"))?;
-        let (prompt, last) = view(scene, number, |view| {
-            let turns = view.turns();
-            let last = turns.last().and_then(|turn| turn.agent.clone()).map(|(_, text)| text);
-            (simulator::prompt(&turns, conversation.max_turns), last)
-        });
-        let prompt = self.bridge.prompt(scene.ledger(), &scene.waiting(), prompt).await.map_err(|why| {
-            let message = format!("the simulated user of step {number} could not be told what to say: {why}");
-            Failure { phase: Phase::UserAgent, kind: "bridge".to_owned(), message }
-        })?;
-        let answer = scene.play(agent, Some(prompt.clone()), Some(limit.within)).await;
-        let answer = answer.map_err(|mut failure| {
-            if failure.kind == TIMEOUT {
-                failure.message = format!(
-                    "the simulated user of step {number} said nothing within {}\n\nhint: raise that limit, or see why \
-                     its model is slow",
-                    limit.what
-                );
-            }
-            failure
-        })?;
-        let raw = answer.text(agent)?;
-        let message = simulator::message(&raw, last.as_deref()).map_err(|why| Failure {
-            phase: Phase::UserAgent,
-            kind: "role_break".to_owned(),
-            message: format!(
-                "the simulated user of step {number} fell out of its role: {why}\n\nIt said:\n  {}\n\nhint: a stronger \
-                 model for `models.user`, a clearer persona, or `user: {{script: […]}}` instead",
-                raw.trim().replace('\n', "\n  ")
-            ),
-        })?;
-        if conversation.log_user_simulation {
-            let message = message.clone();
-            scene.tell(EventBody::UserSimulation(UserSimulation { step: number, prompt, message }))?;
-        }
-        Ok((message, answer.decision))
+        let Action::Conversation { input, conversation } = &self.step(number).action else { return 0 };
+        usize::from(input.is_some() || conversation.opening == ConversationOpening::Agent)
     }
 
     /// Says something to the agent, with what its calls will find around them.
@@ -415,13 +344,17 @@ impl Stage {
         limit: Option<TimeLimit>,
         scene: &Scene<'_>,
     ) -> Next {
+        let changes = vec![self.context(number, turn, scene)];
+        Next::Say { content: message, decision, changes, limit }
+    }
+
+    /// What the calls of a turn find around them.
+    fn context(&self, number: usize, turn: usize, scene: &Scene<'_>) -> StatePatch {
         let mut context = self.step(number).context.clone();
         context.insert("session".to_owned(), scene.ledger().session().as_str().into());
         context.insert("step".to_owned(), number.into());
         context.insert("turn".to_owned(), turn.into());
-        let change =
-            StatePatch::replacing(scene.ledger().state(), SCENARIO, "context", Value::Object(context));
-        Next::Say { content: message, decision, changes: vec![change], limit }
+        StatePatch::replacing(scene.ledger().state(), SCENARIO, "context", Value::Object(context))
     }
 
     /// How a step ended, as far as the environment knows.
@@ -523,24 +456,54 @@ impl Scenario {
         (1..=self.run.len()).flat_map(|step| self.watching_step(step)).collect()
     }
 
-    /// Those of a step, by its number from 1, of its turns and of its conversation.
-    pub(crate) fn watching_step(&self, step: usize) -> Vec<MetricRef> {
-        let prices = Arc::new(self.prices.clone());
-        let of = |evaluations: &[Evaluation], scope| {
-            let all = evaluators(evaluations, scope, &prices).into_iter();
-            all.filter(|metric| metric.watch().is_some()).collect::<Vec<_>>()
-        };
+    /// Those of a step, by its number from 1, of its turns and of its conversation. How many turns there will be is not
+    /// known, so each evaluator of turns watches all of them.
+    fn watching_step(&self, step: usize) -> Vec<MetricRef> {
         let mut found = Vec::new();
-        let Step { action, evaluations, .. } = &self.run[step - 1];
-        if let Action::Conversation { conversation, .. } = action {
-            let turns = usize::try_from(conversation.max_turns).unwrap_or(usize::MAX);
-            let of_turn = |turn| of(&conversation.turn_evaluations, EvaluationScope::Turn { step, turn });
-            if !of_turn(1).is_empty() {
-                found.extend((1..=turns).flat_map(of_turn));
-            }
-            found.extend(of(&conversation.final_evaluations, EvaluationScope::Final { step }));
+        if let Action::Conversation { conversation, .. } = &self.run[step - 1].action {
+            let first = EvaluationScope::Turn { step, turn: 1 };
+            let evaluations = &conversation.turn_evaluations;
+            let named = evaluators(evaluations, first, &Arc::default());
+            let watching = named.iter().zip(evaluations).filter(|(metric, _)| metric.watch().is_some());
+            found.extend(watching.map(|(metric, evaluation)| -> MetricRef {
+                let name = metric.name();
+                let label = name.strip_prefix(&format!("{first}: ")).unwrap_or(name).to_owned();
+                let name_of = move |turn| format!("{}: {label}", EvaluationScope::Turn { step, turn });
+                Arc::new(EveryTurn::new(evaluation.check.clone(), step, name_of))
+            }));
         }
-        found.extend(of(evaluations, EvaluationScope::Step { step }));
+        found.extend(self.watching_whole(step));
+        found
+    }
+
+    /// Those of a step and its conversation as a whole.
+    fn watching_whole(&self, step: usize) -> Vec<MetricRef> {
+        let prices = Arc::new(self.prices.clone());
+        let Step { action, evaluations, .. } = &self.run[step - 1];
+        let mut found = Vec::new();
+        if let Action::Conversation { conversation, .. } = action {
+            found.extend(evaluators(
+                &conversation.final_evaluations,
+                EvaluationScope::Final { step },
+                &prices,
+            ));
+        }
+        found.extend(evaluators(evaluations, EvaluationScope::Step { step }, &prices));
+        found.retain(|metric| metric.watch().is_some());
+        found
+    }
+
+    /// Those of a step that was played so many turns far, each turn by itself.
+    pub(crate) fn watching_played(&self, step: usize, turns: usize) -> Vec<MetricRef> {
+        let prices = Arc::new(self.prices.clone());
+        let mut found = Vec::new();
+        if let Action::Conversation { conversation, .. } = &self.run[step - 1].action {
+            let of_turn = |turn| {
+                evaluators(&conversation.turn_evaluations, EvaluationScope::Turn { step, turn }, &prices)
+            };
+            found.extend((1..=turns).flat_map(of_turn).filter(|metric| metric.watch().is_some()));
+        }
+        found.extend(self.watching_whole(step));
         found
     }
 }

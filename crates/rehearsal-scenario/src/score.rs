@@ -74,7 +74,9 @@ impl Scenario {
                     let assessed = metric.evaluate(ledger);
                     matches!(assessed, Assessment::Done(result) if result.status == MetricStatus::Failed)
                 };
-                groups.push(self.watching_step(number).into_iter().filter(is_broken).collect());
+                groups.push(
+                    self.watching_played(number, view.turns().len()).into_iter().filter(is_broken).collect(),
+                );
             }
         }
         groups

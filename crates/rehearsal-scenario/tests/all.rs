@@ -3,6 +3,7 @@
 mod check;
 mod corpus;
 mod evaluators;
+mod personas_page;
 mod run;
 mod schema;
 mod yaml;

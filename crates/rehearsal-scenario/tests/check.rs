@@ -84,7 +84,7 @@ fn all_problems_are_shown_at_once_each_at_its_place() {
     let text = GOOD
         .replace("tags:", "tag:")
         .replace("value: refund,", "value: 5,")
-        .replace("max_turns: 4", "max_turns: 40")
+        .replace("max_turns: 4", "max_turns: 1")
         .replace("type: goal_achieved", "type: goal_acheived")
         .replace("strategy: all_pass", "strategy: most_pass")
         .replace("method: lookup", "methd: lookup");
@@ -123,11 +123,11 @@ fn all_problems_are_shown_at_once_each_at_its_place() {
                |
             help: put it in quotes: "5"
 
-            error[out-of-range]: `max_turns` of `conversation` must be from 2 to 20
+            error[out-of-range]: `max_turns` of `conversation` must be from 2 to 1000000
               --> refund.scenario.yaml:29:18
                |
-            29 |       max_turns: 40
-               |                  ^^
+            29 |       max_turns: 1
+               |                  ^
 
             error[unknown-value]: `type` of a termination condition cannot be `goal_acheived`
               --> refund.scenario.yaml:31:39

@@ -28,6 +28,8 @@ mod real_tools;
 mod rules;
 #[path = "run/simulators.rs"]
 mod simulators;
+#[path = "run/speakers.rs"]
+mod speakers;
 #[path = "run/stage.rs"]
 mod stage;
 #[path = "run/steps.rs"]

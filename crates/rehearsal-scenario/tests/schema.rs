@@ -216,6 +216,25 @@ run:
         - {type: custom_condition, expression: turns.length > 3}
 ";
 
+const SPEAKERS: &str = r"
+agent: {}
+models: {agent: {script: []}, user: {script: [hi]}}
+run:
+  - conversation:
+      max_turns: 200
+      opening: agent
+      user:
+        script: [hi, {call: restart, args: {hard: true}}, {call: look}, on it, {hang_up: bye}]
+        tools:
+          - {name: restart, description: d, parameters: {type: object}, response: ok, state: {phone: {on: true}}}
+          - {name: look, responseFn: '() => 1', stateFn: '() => ({})'}
+  - conversation:
+      max_turns: 3
+      opening: user
+      user_simulator: {persona: {named: angry, about: 'Ann, order 7'}, objective: a refund, stop: [STOP, TRANSFER], may_hang_up: true, tools: [{name: look, description: d, parameters: {type: object}, response: 1, state: {phone: {on: true}}}, {name: see, responseFn: '() => 1', stateFn: '() => ({})'}]}
+  - conversation: {max_turns: 3, user_simulator: {instructions: 'Talk until ${stop}. You want ${objective}.', objective: a refund, stop: STOP}}
+";
+
 const PEOPLE: &str = r"
 agent: {tools: [{name: look}]}
 models: {agent: person}
@@ -371,6 +390,12 @@ fn is_beyond_a_schema(problem: &Problem) -> bool {
         ("no-effect", "these mocks can never answer"),
         ("never-true", "in its context, so this never holds"),
         ("no-effect", "this line is never said"),
+        ("no-effect", "the agent opens, so the `input`"),
+        ("no-effect", "its model is told its `instructions` and nothing else"),
+        ("no-effect", "the user has hung up before this"),
+        ("no-effect", "this user has two tools"),
+        ("not-filled-in", "to fill in here"),
+        ("not-filled-in", "is not filled in here"),
         ("always-true", "it looks at nothing of the conversation"),
         ("no-effect", "is what calls find around them"),
         ("never-true", "nobody can say a word that is not there"),
@@ -474,7 +499,7 @@ fn mutants(file: &Value, under: &str) -> Vec<(String, Value)> {
 
 /// Good files that are about something, as text.
 fn texts() -> Vec<String> {
-    let with_steps = [MODELS, SETUP, TALK, ENDS, PEOPLE, USERS].map(|text| format!("{text}{REST}"));
+    let with_steps = [MODELS, SETUP, TALK, ENDS, SPEAKERS, PEOPLE, USERS].map(|text| format!("{text}{REST}"));
     let others = [INLINE, CHAT, HTTP, COMMAND].map(|text| format!("{text}{SAYS}{REST}"));
     [WHOLE.to_owned()].into_iter().chain(with_steps).chain(others).collect()
 }

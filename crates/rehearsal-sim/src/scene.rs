@@ -50,6 +50,13 @@ pub enum Next {
         /// How long the agent may take for its answer.
         limit: Option<TimeLimit>,
     },
+    /// Says nothing yet: the agent speaks first. Only before anything was said.
+    Listen {
+        /// What changes in the agent's session before it speaks.
+        changes: Vec<StatePatch>,
+        /// How long the agent may take.
+        limit: Option<TimeLimit>,
+    },
     /// Has nothing more to say.
     End(EndReason),
 }
@@ -119,6 +126,17 @@ impl Scene<'_> {
         self.main.tell(body).map_err(|error| system(&error))
     }
 
+    /// Changes the state of the agent's session, without anything being said.
+    ///
+    /// # Errors
+    /// The session has ended.
+    pub fn change(&mut self, changes: impl IntoIterator<Item = StatePatch>) -> Result<(), Failure> {
+        for patch in changes {
+            self.main.change(patch).map_err(|error| system(&error))?;
+        }
+        Ok(())
+    }
+
     /// Lets a user agent answer in the users' session, with this prompt or the one the bridge makes.
     ///
     /// # Errors
@@ -130,10 +148,14 @@ impl Scene<'_> {
         limit: Option<Duration>,
     ) -> Result<UserAnswer, Failure> {
         // An opening closes no yield, so it needs a place of its own beside those of the yields.
-        let path = match &self.invocation {
+        let first = match &self.invocation {
             Some(_) => path(self.main, format_args!("{}", agent.name())),
             None => InvocationId::root("opening").child(agent.name()),
         };
+        // Who has answered without anything being said, as one who hung up, may be asked again at the same yield.
+        let again = (2..).map(|time: u64| first.child(time));
+        let is_free = |path: &InvocationId| self.users.ledger().ended(path).is_none();
+        let path = std::iter::once(first.clone()).chain(again).find(is_free).unwrap_or(first);
         let waiting = self.waiting();
         let prompt = prompt.map_or(Prompt::FromBridge, Prompt::Given);
         let limit = limit.unwrap_or(self.case.user_timeout);

@@ -296,13 +296,22 @@ impl Stage {
             people: self.casting.people_at_hand(),
             invocation,
         };
+        let has_spoken = scene.invocation.is_some();
         match user.next(&mut scene).await? {
             Next::End(reason) => Ok(ControlFlow::Break(reason)),
+            Next::Listen { .. } if has_spoken => {
+                let message =
+                    "the agent waits for the next message, so it cannot be let speak first".to_owned();
+                Err(Failure { phase: Phase::UserAgent, kind: "nothing_said".to_owned(), message })
+            }
+            Next::Listen { changes, limit } => {
+                scene.change(changes)?;
+                self.main.commit().await.map_err(|error| system(&error))?;
+                Ok(ControlFlow::Continue(limit))
+            }
             Next::Say { content, decision, changes, limit } => {
+                scene.change(changes)?;
                 let said = async {
-                    for patch in changes {
-                        self.main.change(patch)?;
-                    }
                     self.main.say(content, decision)?;
                     self.main.commit().await
                 };

@@ -68,10 +68,10 @@ impl Watch for Watching {
                 // One that panicked has no reason to be given: it is the case's error.
                 let why =
                     what.as_ref().map_or_else(|_| "it panicked".to_owned(), |breach| breach.why.clone());
-                let why = format!("metric `{metric}`: {why}");
+                let metric = watcher.breached().unwrap_or_else(|| metric.clone());
                 // Only the first counts; the session stops at it.
                 self.watched.0.get_or_init(|| Found { metric: metric.clone(), what });
-                return Some(why);
+                return Some(format!("metric `{metric}`: {why}"));
             }
         }
         None

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use rehearsal_agent::{Context, RunError};
+use rehearsal_agent::Context;
 use rehearsal_core::{Clock, Decision, Event, EventBody, Player, Timestamp, elapsed};
 use serde_json::{Map, Value, json};
 
@@ -68,24 +68,22 @@ struct Said {
 /// The conversation as an agent takes part in it: what it is to answer, and what was said before that.
 struct Conversation {
     earlier: Vec<Said>,
-    message: String,
+    /// Nothing where the agent speaks first.
+    message: Option<String>,
 }
 
 impl Conversation {
-    /// Reads the conversation up to the last message of the user.
-    fn read(cx: &Context<'_>, agent: &Arc<str>) -> Result<Self, RunError> {
+    /// Reads the conversation up to the last message of the user; before the first one there is nothing to answer, and the
+    /// agent speaks first.
+    fn read(cx: &Context<'_>) -> Self {
         let own = cx.invocation().enclosure();
         let is_own =
             |event: &&Arc<Event>| event.invocation.as_ref().map_or("", |path| path.enclosure()) == own;
         let mut earlier: Vec<Said> =
             cx.ledger().events().iter().filter(is_own).filter_map(|event| said(event)).collect();
-        let Some(last) = earlier.iter().rposition(|said| said.role == "user") else {
-            let why =
-                "nobody has said anything to it\n\nhint: open the conversation with a message of the user";
-            return Err(RunError::agent(agent, why));
-        };
-        let message = earlier.drain(last..).next().map(|said| said.text).unwrap_or_default();
-        Ok(Self { earlier, message })
+        let last = earlier.iter().rposition(|said| said.role == "user").unwrap_or(earlier.len());
+        let message = earlier.drain(last..).next().map(|said| said.text);
+        Self { earlier, message }
     }
 }
 

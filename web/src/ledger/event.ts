@@ -69,6 +69,7 @@ export type Body =
   | { type: "turn_ended"; step: number; turn: number; files: JsonObject }
   | { type: "turn_decision"; step: number; turn: number; condition: string; holds: boolean; why: string }
   | { type: "user_simulation"; step: number; prompt: string; message: string }
+  | { type: "user_hung_up"; step: number; how: string; said?: string; why?: string }
   | { type: "remote_session"; session: Json }
   | { type: "agent_log"; text: string }
   | { type: "run_failed"; error: ToolFailure }

@@ -20,11 +20,15 @@ pub enum History {
     Execution,
 }
 
+/// What stands in the user's place for an agent that speaks first.
+const SPEAK_FIRST: &str = "(The user has not said anything yet. You speak first.)";
+
 /// The contents a model is shown.
 ///
 /// Users' messages and the agent's own messages are shown as they are. What other agents said is shown as text:
 /// as somebody else's words, or as the agent's own where all agents of the session play one person. What
-/// happens inside an agent used as a tool is seen only there.
+/// happens inside an agent used as a tool is seen only there. Where the agent speaks first, a message in the user's place
+/// says so.
 pub(crate) fn contents(cx: &Context<'_>, author: &Arc<str>, history: &History) -> Vec<Arc<Content>> {
     let own = cx.invocation().enclosure();
     let events = cx.ledger().events();
@@ -50,6 +54,10 @@ pub(crate) fn contents(cx: &Context<'_>, author: &Arc<str>, history: &History) -
     }
     builder.flush();
     let mut contents = builder.contents;
+    if contents.first().is_none_or(|first| first.role == Some(Role::Model)) {
+        // No provider takes a conversation that its own model begins.
+        contents.insert(0, Arc::new(Content::user(SPEAK_FIRST)));
+    }
     if let History::Last(most) = history {
         let cut = contents.len().saturating_sub(*most);
         // A view begins with a message: one that began with a tool's result would not say what was called.

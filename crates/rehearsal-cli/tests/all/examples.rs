@@ -111,6 +111,16 @@ const INVERTED: &[Inverted] = &[
         )],
         fails: r#"1: state {"session.escalation.urgencyLevel":"gp"}"#,
     },
+    Inverted {
+        example: "19-a-customer-who-acts",
+        changes: &[("{phone.bars: 4}", "{phone.bars: 3}")],
+        fails: r#"1 final: state {"phone.bars":3}"#,
+    },
+    Inverted {
+        example: "20-a-caller-who-hangs-up",
+        changes: &[("max_turns: 2\n    evaluations", "min_turns: 3\n    evaluations")],
+        fails: "1 final: conversation_length ≥3",
+    },
 ];
 
 /// The mock to remove from each example that has mocks, by its place, and the tool that nobody plays then.
@@ -146,7 +156,7 @@ const PARTS: &str = "
     args input context matcher partialArgs responseFn error code status metadata delay probability
     users stateFn bridge prompt matches virtual_fs seed state variables lang:sh lang:bash lang:python lang:node
     max_turns timeout_per_turn_ms total_timeout_ms user user_simulator persona objective style emotional_state
-    knowledge_level constraints termination_conditions keywords llm_judge threshold expression turn_evaluations
+    knowledge_level constraints named about stop may_hang_up hang_up opening:agent termination_conditions keywords llm_judge threshold expression turn_evaluations
     final_evaluations log_user_simulation log_turn_decisions export_full_transcript
     capabilities json_schema model_type strategy:all_pass strategy:any_pass
     measurement_method:keyword_analysis measurement_method:sentiment_analysis

@@ -44,6 +44,34 @@ pub struct UserSimulation {
     pub message: String,
 }
 
+/// The user of a conversation ended it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserHungUp {
+    /// The step, from 1.
+    pub step: usize,
+    /// How.
+    pub how: HangUp,
+    /// What they said as they went. The agent was not given it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+    /// The stop word that was said, or the reason that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// How a user ended a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum HangUp {
+    /// A stop word stood in what they said.
+    StopWord,
+    /// The simulated user decided to.
+    Decision,
+    /// The script of the user has it.
+    Script,
+}
+
 /// Where an agent meets the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

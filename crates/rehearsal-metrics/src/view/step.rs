@@ -31,11 +31,11 @@ type Found<'a> = (&'a StepStarted, usize, Option<(Cow<'a, StepEnded>, usize)>);
 pub struct TurnView<'a> {
     /// Its number in the step, from 1.
     pub number: usize,
-    /// What the user said, with the number of its event.
+    /// What the user said, with the number of its event; nothing where the agent opened.
     pub user: Option<(u64, String)>,
     /// The last thing the agent said, with the number of its event.
     pub agent: Option<(u64, String)>,
-    /// Its events, the user's message first, up to where the agent waits again. What is written after that belongs to no
+    /// Its events, the user's message first where there is one, up to where the agent waits again. What is written after that belongs to no
     /// turn, so that a turn is the same while it is the last one and ever after.
     pub events: &'a [Arc<Event>],
 }
@@ -98,8 +98,8 @@ impl<'a> StepView<'a> {
 /// The exchanges with the agent among these events, in order.
 pub(super) fn turns(all: &[Arc<Event>]) -> Vec<TurnView<'_>> {
     let is_user = |event: &Arc<Event>| matches!(event.body, EventBody::UserMessage { .. });
-    let starts: Vec<usize> =
-        all.iter().enumerate().filter(|(_, event)| is_user(event)).map(|(at, _)| at).collect();
+    let said = all.iter().enumerate().filter(|(_, event)| is_user(event)).map(|(at, _)| at);
+    let starts: Vec<usize> = opening(all).into_iter().chain(said).collect();
     let ends = starts.iter().skip(1).copied().chain([all.len()]);
     let waits = |event: &Arc<Event>| matches!(event.body, EventBody::Yield(Yield::Loop { .. }));
     let turn = |(number, range): (usize, Range<usize>)| {
@@ -115,6 +115,25 @@ pub(super) fn turns(all: &[Arc<Event>]) -> Vec<TurnView<'_>> {
         .zip(1..)
         .map(|(range, number)| turn((number, range)))
         .collect()
+}
+
+/// Where the agent began to speak, if it did before the user.
+fn opening(all: &[Arc<Event>]) -> Option<usize> {
+    let is_user = |event: &&Arc<Event>| matches!(event.body, EventBody::UserMessage { .. });
+    let before = || all.iter().take_while(|event| !is_user(event));
+    before().any(|event| speaks(event)).then(|| before().position(|event| acts(event))).flatten()
+}
+
+/// Whether somebody who opens a conversation is at it.
+pub(crate) fn acts(event: &Event) -> bool {
+    speaks(event) || matches!(event.body, EventBody::AgentStarted { .. } | EventBody::ModelRequest(_))
+}
+
+fn speaks(event: &Event) -> bool {
+    matches!(
+        event.body,
+        EventBody::ModelResponse(_) | EventBody::FinalResponse { .. } | EventBody::ToolCall { .. }
+    )
 }
 
 fn said_by_user(events: &[Arc<Event>]) -> Option<(u64, String)> {

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+pub(crate) mod speaker;
+
+pub use speaker::{ConversationUser, Knowledge, ScriptTurn, ScriptedCall, UserSimulator};
+
 use super::evaluation::{self, Evaluation};
-use super::keys::{
-    CONVERSATION, COUNTED_END, DEBUG_OPTIONS, END_QUESTION, MAX_TURNS, OWN_END, SCRIPTED_USER, SIMULATOR,
-    STATE_END, TOLD_END,
-};
+use super::keys::{CONVERSATION, COUNTED_END, DEBUG_OPTIONS, END_QUESTION, OWN_END, STATE_END, TOLD_END};
 
 use rehearsal_core::Query;
 use rehearsal_core::keys::Table;
@@ -14,13 +15,15 @@ use rehearsal_js::Expression;
 
 use crate::read::{Fields, Reader, choose};
 use crate::yaml::{Node, NodeValue};
-use crate::{Place, Problem};
+use crate::{Dialect, Place, Problem};
 
 /// How a conversation goes on after its first message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversation {
     /// The most turns it may take.
     pub max_turns: u64,
+    /// Who speaks first.
+    pub opening: ConversationOpening,
     /// How long a turn may take.
     pub timeout_per_turn_ms: u64,
     /// How long all of it may take.
@@ -41,51 +44,14 @@ pub struct Conversation {
     pub export_full_transcript: bool,
 }
 
-/// Who plays the user of a conversation.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ConversationUser {
-    /// A model with a persona.
-    Simulator(UserSimulator),
-    /// These messages, one after the other; the conversation ends after the last.
-    Script(Vec<String>),
-    /// A person, who says what comes next or ends the conversation.
-    Person,
-}
-
-/// A simulated user.
-#[derive(Clone, Debug, PartialEq)]
-pub struct UserSimulator {
-    /// The model that plays it, by its key in `models`; `user` unless told.
-    pub model_type: Option<String>,
-    /// How freely it speaks.
-    pub temperature: f64,
-    /// The longest message, in tokens.
-    pub max_tokens: u64,
-    /// Who it is.
-    pub persona: String,
-    /// What it wants.
-    pub objective: String,
-    /// How it speaks.
-    pub style: Option<String>,
-    /// What it keeps to.
-    pub constraints: Vec<String>,
-    /// How it feels.
-    pub emotional_state: Option<String>,
-    /// What it knows.
-    pub knowledge_level: Knowledge,
-    /// The line it begins at, in bytes.
-    pub span: Range<usize>,
-}
-
-/// How much a simulated user knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knowledge {
-    /// Little.
-    Beginner,
-    /// Something.
-    Intermediate,
-    /// A lot.
-    Expert,
+/// Who speaks first in a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConversationOpening {
+    /// The user, or the input of the step in their place.
+    #[default]
+    User,
+    /// The agent.
+    Agent,
 }
 
 /// Something that ends a conversation.
@@ -155,11 +121,20 @@ impl TerminationKind {
 /// Reads a conversation; `has_input` says whether its step gives the first message.
 pub(super) fn read(reader: &mut Reader<'_>, node: &Node, has_input: bool) -> Option<Conversation> {
     let mut fields = reader.fields(node, "`conversation`", &CONVERSATION)?;
-    let max_turns = fields.integer(reader, "max_turns");
-    let (user, script) = read_user(reader, &mut fields);
-    if let (Some(turns), Some(script)) = (max_turns, script) {
-        report_unsaid(reader, script, turns, has_input);
+    let max_turns = read_max_turns(reader, &mut fields);
+    let opening = match fields.word(reader, "opening") {
+        Some("agent") => ConversationOpening::Agent,
+        _ => ConversationOpening::User,
+    };
+    if let (Some(place), true) =
+        (fields.key_span("opening"), has_input && opening == ConversationOpening::Agent)
+    {
+        let message = "the agent opens, so the `input` of the step is never the first message";
+        let help = "remove `input`, and let the user of the conversation say it; or remove `opening`";
+        reader.report(Problem::error("no-effect", place, message).help(help));
     }
+    let given = u64::from(has_input || opening == ConversationOpening::Agent);
+    let user = speaker::read(reader, &mut fields, max_turns, given);
     let conditions = fields.list(reader, "termination_conditions");
     let termination_conditions = conditions.iter().filter_map(|node| read_condition(reader, node)).collect();
     let timeout_per_turn_ms = fields.integer(reader, "timeout_per_turn_ms").unwrap_or_default();
@@ -174,6 +149,7 @@ pub(super) fn read(reader: &mut Reader<'_>, node: &Node, has_input: bool) -> Opt
     fields.finish(reader);
     Some(Conversation {
         max_turns: max_turns.unwrap_or(2),
+        opening,
         timeout_per_turn_ms,
         total_timeout_ms,
         user: user?,
@@ -186,71 +162,18 @@ pub(super) fn read(reader: &mut Reader<'_>, node: &Node, has_input: bool) -> Opt
     })
 }
 
-/// Reads who plays the user, and gives the place of its script.
-fn read_user<'n>(
-    reader: &mut Reader<'_>,
-    fields: &mut Fields<'n>,
-) -> (Option<ConversationUser>, Option<&'n Node>) {
-    let Some(node) = fields.get("user") else {
-        let simulator = fields.require(reader, "user_simulator");
-        let simulator = simulator.and_then(|node| read_simulator(reader, node));
-        return (simulator.map(ConversationUser::Simulator), None);
-    };
-    if let Some(place) = fields.key_span("user_simulator") {
-        fields.get("user_simulator");
-        let message = "a conversation has one user, `user` or `user_simulator`";
-        reader.report(Problem::error("two-users", place, message).help("remove one of them"));
-    }
-    if let NodeValue::Text(text) = &node.value {
-        let word = choose(reader, node, text, "`user` of `conversation`", &[("person", ())]);
-        return (word.map(|()| ConversationUser::Person), None);
-    }
-    let Some(mut user) = reader.fields(node, "`user`", &SCRIPTED_USER) else { return (None, None) };
-    let script = user.require(reader, "script");
-    let lines = script.map(|node| reader.texts(node, "`script`")).unwrap_or_default();
-    if let (Some(node), true) = (script, lines.is_empty()) {
-        let problem = Problem::error("empty", node.span.clone(), "a user without a line says nothing");
-        reader.report(problem.help("add a line: script: [Hello]"));
-    }
-    user.finish(reader);
-    (Some(ConversationUser::Script(lines)), script)
-}
+/// The most turns of a conversation in files of the `ElizaOS` runner.
+const ELIZA_TURNS: u64 = 20;
 
-/// Reports the first line of a script for which there is no turn.
-fn report_unsaid(reader: &mut Reader<'_>, script: &Node, turns: u64, has_input: bool) {
-    let NodeValue::List(lines) = &script.value else { return };
-    let given = u64::from(has_input);
-    let needed = lines.len() as u64 + given;
-    let Some(line) = usize::try_from(turns - given).ok().and_then(|first| lines.get(first)) else { return };
-    let message = format!("with `max_turns: {turns}` this line is never said");
-    let help = if needed <= u64::from(MAX_TURNS) {
-        format!("raise `max_turns` to {needed}, or remove it")
-    } else {
-        format!("remove it: a conversation has at most {MAX_TURNS} turns")
-    };
-    reader.report(Problem::error("no-effect", line.span.clone(), message).help(help));
-}
-
-fn read_simulator(reader: &mut Reader<'_>, node: &Node) -> Option<UserSimulator> {
-    let mut fields = reader.fields(node, "`user_simulator`", &SIMULATOR)?;
-    let simulator = UserSimulator {
-        model_type: fields.text(reader, "model_type"),
-        temperature: fields.number(reader, "temperature").unwrap_or_default(),
-        max_tokens: fields.integer(reader, "max_tokens").unwrap_or_default(),
-        persona: fields.text(reader, "persona").unwrap_or_default(),
-        objective: fields.text(reader, "objective").unwrap_or_default(),
-        style: fields.text(reader, "style"),
-        constraints: fields.texts(reader, "constraints"),
-        emotional_state: fields.text(reader, "emotional_state"),
-        knowledge_level: match fields.word(reader, "knowledge_level") {
-            Some("beginner") => Knowledge::Beginner,
-            Some("expert") => Knowledge::Expert,
-            _ => Knowledge::Intermediate,
-        },
-        span: reader.line_span(node.span.start),
-    };
-    fields.finish(reader);
-    Some(simulator)
+fn read_max_turns(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<u64> {
+    let turns = fields.integer(reader, "max_turns")?;
+    if reader.dialect == Dialect::ElizaOs && turns > ELIZA_TURNS {
+        let place = fields.get("max_turns").map_or_else(|| fields.span(), |node| node.span.clone());
+        let message = format!("`max_turns` of `conversation` must be from 2 to {ELIZA_TURNS}");
+        reader.report(Problem::error("out-of-range", place, message));
+        return None;
+    }
+    Some(turns)
 }
 
 fn read_condition(reader: &mut Reader<'_>, node: &Node) -> Option<TerminationCondition> {

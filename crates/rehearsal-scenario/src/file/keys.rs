@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 mod agent;
 mod models;
 mod setup;
+mod speakers;
 mod steps;
 mod users;
 
 pub(crate) use agent::*;
 pub(crate) use models::*;
 pub(crate) use setup::*;
+pub(crate) use speakers::*;
 pub(crate) use steps::*;
 pub(crate) use users::*;
 

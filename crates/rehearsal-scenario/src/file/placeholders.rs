@@ -58,6 +58,7 @@ fn is_of_files(entries: &[Entry]) -> bool {
 fn use_of(key: &str, within: &str, used: Use) -> Use {
     match (key, within) {
         // They are templates.
+        ("instructions", "user_simulator") => Use::Apart,
         ("prompt" | "response", "bridge") | ("stateFn", _) => Use::Apart,
         ("description", "tools") | ("prompt", _) => Use::Sent,
         ("headers", "http") => Use::Header,

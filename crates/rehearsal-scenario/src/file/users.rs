@@ -125,7 +125,7 @@ fn read_simulated(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Simulated
     }
 }
 
-fn read_tool(reader: &mut Reader<'_>, node: &Node) -> Option<UserTool> {
+pub(super) fn read_tool(reader: &mut Reader<'_>, node: &Node) -> Option<UserTool> {
     let mut fields = reader.fields(node, "a tool of a user", &USER_TOOL)?;
     for (key, function) in [("response", "responseFn"), ("state", "stateFn")] {
         if let (Some(place), true) = (fields.key_span(key), fields.has(function)) {

@@ -9,8 +9,8 @@ use serde_json::Value;
 use self::patterns::{Misfit, Patterns};
 use crate::read::nearest;
 use crate::{
-    Action, AgentFile, AgentUnderTest, AnsweredBy, CallStatus, Check, ConversationUser, Dialect, Mock,
-    ModelChoice, Problem, Reached, Scenario, ScriptedReply, Severity, ToolDefinition, UserTool,
+    Action, AgentFile, AgentUnderTest, AnsweredBy, CallStatus, Check, Dialect, Mock, ModelChoice, Problem,
+    Reached, Scenario, ScriptedReply, Severity, ToolDefinition, UserTool,
 };
 
 mod patterns;
@@ -83,7 +83,8 @@ impl Scenario {
             match &step.action {
                 Action::Input(input) => said.push(folded(input)),
                 Action::Conversation { input, conversation } => {
-                    let ConversationUser::Script(lines) = &conversation.user else { return Vec::new() };
+                    let Some(turns) = conversation.user.script() else { return Vec::new() };
+                    let lines = turns.iter().filter_map(|turn| turn.says.as_ref());
                     said.extend(input.iter().chain(lines).map(|line| folded(line)));
                 }
                 Action::Code { .. } => {}
@@ -176,10 +177,15 @@ impl Scenario {
 
 impl Scenario {
     fn tools_of_users(&self) -> impl Iterator<Item = &UserTool> {
-        self.users.iter().flat_map(|user| match &user.answered_by {
+        let of_calls = self.users.iter().flat_map(|user| match &user.answered_by {
             AnsweredBy::Model(simulated) => simulated.tools.as_slice(),
             AnsweredBy::Script(_) | AnsweredBy::Person => &[],
-        })
+        });
+        let of_talks = self.run.iter().flat_map(|step| match &step.action {
+            Action::Conversation { conversation, .. } => conversation.user.tools(),
+            Action::Input(_) | Action::Code { .. } => &[],
+        });
+        of_calls.chain(of_talks)
     }
 
     /// The queries of the state, each with its place.

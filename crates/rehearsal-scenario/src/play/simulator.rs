@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
-use rehearsal_agent::{AgentRef, History, LlmAgent, Model};
+use rehearsal_agent::{AgentRef, History, LlmAgent, Model, ToolRef};
 use rehearsal_core::Settings;
 
+use crate::file::conversation::speaker;
 use crate::{Knowledge, TurnView, UserSimulator};
 
 /// How many turns the simulator is shown whole; of older ones it is shown a line each.
@@ -16,7 +17,7 @@ const RECENT_TURNS: usize = 3;
 const SUMMARY_LENGTH: usize = 80;
 
 /// The agent that plays a simulated user.
-pub(crate) fn agent(simulator: &UserSimulator, model: Arc<dyn Model>) -> AgentRef {
+pub(crate) fn agent(simulator: &UserSimulator, model: Arc<dyn Model>, tools: Vec<ToolRef>) -> AgentRef {
     let settings = Settings {
         temperature: Some(simulator.temperature),
         max_tokens: Some(simulator.max_tokens),
@@ -26,10 +27,39 @@ pub(crate) fn agent(simulator: &UserSimulator, model: Arc<dyn Model>) -> AgentRe
         .instruction(instruction(simulator))
         .history(History::Execution)
         .settings(settings)
+        .tools(tools)
         .into()
 }
 
 fn instruction(simulator: &UserSimulator) -> String {
+    match &simulator.instructions {
+        None => usual(simulator),
+        Some(text) => speaker::fill(text, |name| match name {
+            "persona" => simulator.persona.clone(),
+            "objective" => simulator.objective.clone(),
+            "style" => simulator.style.clone().unwrap_or_default(),
+            "emotional_state" => simulator.emotional_state.clone().unwrap_or_default(),
+            "knowledge_level" => known(simulator.knowledge_level).to_owned(),
+            "constraints" => listed(&simulator.constraints),
+            _ => simulator.stop.join(" or "),
+        }),
+    }
+}
+
+fn known(level: Knowledge) -> &'static str {
+    match level {
+        Knowledge::Beginner => "little; you may misunderstand words of the trade",
+        Knowledge::Intermediate => "something; you know the common words",
+        Knowledge::Expert => "a lot; you use the words of the trade precisely",
+    }
+}
+
+fn listed(constraints: &[String]) -> String {
+    constraints.iter().map(|constraint| format!("- {constraint}")).collect::<Vec<_>>().join("\n")
+}
+
+/// What the model of a simulated user is told where the file has no instructions of its own.
+fn usual(simulator: &UserSimulator) -> String {
     let mut text = String::from(
         "You write what a person says to an assistant. You are that person, never the assistant.\n\n",
     );
@@ -41,17 +71,23 @@ fn instruction(simulator: &UserSimulator) -> String {
     if let Some(state) = &simulator.emotional_state {
         let _ = writeln!(text, "How you feel: {state}");
     }
-    let knowledge = match simulator.knowledge_level {
-        Knowledge::Beginner => "little; you may misunderstand words of the trade",
-        Knowledge::Intermediate => "something; you know the common words",
-        Knowledge::Expert => "a lot; you use the words of the trade precisely",
-    };
-    let _ = writeln!(text, "What you know of the subject: {knowledge}");
+    let _ = writeln!(text, "What you know of the subject: {}", known(simulator.knowledge_level));
     if !simulator.constraints.is_empty() {
-        text.push_str("You keep to this:\n");
-        for constraint in &simulator.constraints {
-            let _ = writeln!(text, "- {constraint}");
-        }
+        let _ = writeln!(text, "You keep to this:\n{}", listed(&simulator.constraints));
+    }
+    if !simulator.tools.is_empty() {
+        text.push_str("\nWhat you can do yourself, you do with your tools before you answer.\n");
+    }
+    if !simulator.stop.is_empty() {
+        let words = simulator.stop.join(" or ");
+        let _ = writeln!(
+            text,
+            "\nWhen you have what you want, or see that you will not get it, end the conversation: answer with {words} \
+             and nothing else."
+        );
+    }
+    if simulator.may_hang_up {
+        text.push_str("\nWhen you have what you want, or see that you will not get it, call `hang_up`.\n");
     }
     text.push_str(
         "\nAnswer with the person's next message and nothing else: no name before it, no quotes, no remarks.",
@@ -77,7 +113,9 @@ pub(crate) fn prompt(turns: &[TurnView<'_>], max_turns: u64) -> String {
     }
     text.push_str("The conversation:\n");
     for turn in recent {
-        let _ = writeln!(text, "Person: {}", said(turn.user.as_ref()));
+        if turn.user.is_some() {
+            let _ = writeln!(text, "Person: {}", said(turn.user.as_ref()));
+        }
         let _ = writeln!(text, "Assistant: {}", said(turn.agent.as_ref()));
     }
     let left = max_turns.saturating_sub(turns.len() as u64);

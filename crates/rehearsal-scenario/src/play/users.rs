@@ -5,16 +5,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::{BoxFuture, FutureExt as _};
 use rehearsal_agent::{
-    AgentRef, FunctionTool, LlmAgent, Model, Step, ToolContext, ToolOutput, ToolRef, with_state_change,
+    Agent, AgentRef, Context, Done, Flow, FunctionTool, LlmAgent, Model, RunError, Step, ToolContext,
+    ToolOutput, ToolRef, with_state_change,
 };
-use rehearsal_core::{Chance, EventBody, Ledger, Settings, ToolDeclaration, ToolError, ToolOutcome};
+use rehearsal_core::{
+    Chance, Content, Decision, EventBody, FunctionCall, Ledger, ModelResponse, Part, Player, Role, Settings,
+    ToolDeclaration, ToolError, ToolOutcome,
+};
 use rehearsal_js::{Expression, Scope, Workers};
 use rehearsal_sim::{Bridge, YieldInfo, default_prompt, last_agent_text};
 use serde_json::{Map, Value, json};
 
 use super::told;
 use crate::file::agent::object;
-use crate::{BridgeExpressions, SimulatedUser, ToolDefinition, UserTool};
+use crate::file::conversation::speaker::HANG_UP;
+use crate::{BridgeExpressions, ScriptedCall, SimulatedUser, ToolDefinition, UserTool};
 
 /// The code of the error of a user's tool that is at fault itself. The case ends in it.
 const AT_FAULT: &str = "UserToolAtFault";
@@ -56,12 +61,87 @@ pub(crate) fn scripted(script: &[Value], tool: &str) -> AgentRef {
     step.into()
 }
 
+/// A scripted user who does something before they speak.
+#[derive(Debug)]
+pub(crate) struct ScriptedCaller {
+    name: Arc<str>,
+    calls: Vec<ScriptedCall>,
+    says: String,
+    tools: Vec<ToolRef>,
+}
+
+impl ScriptedCaller {
+    pub(crate) fn new(calls: Vec<ScriptedCall>, says: String, tools: Vec<ToolRef>) -> Self {
+        Self { name: "user".into(), calls, says, tools }
+    }
+}
+
+#[async_trait]
+impl Agent for ScriptedCaller {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What it does is written down beforehand, as that of any other step.
+    fn kind(&self) -> &'static str {
+        "step"
+    }
+
+    async fn run(&self, cx: &mut Context<'_>) -> Result<Flow, RunError> {
+        let decision = Decision { by: Player::Script, name: Some("user script".into()), micros: 0 };
+        for (round, call) in (0..).zip(&self.calls) {
+            let call =
+                FunctionCall { name: call.tool.clone(), args: call.args.clone(), ..FunctionCall::default() };
+            let asked = ModelResponse::new(Content::new(Role::Model, vec![Part::from(call)]));
+            let (turn, response) = cx.record_response(round, asked, decision.clone()).await?;
+            let calls: Vec<FunctionCall> = response.content.calls().cloned().collect();
+            cx.call_tools(&turn, &calls, &self.tools).await?;
+            let refused =
+                calls.iter().filter_map(|call| cx.ledger().call(call.id.as_ref()?)).find_map(|call| {
+                    let by = call.answer?.decision.as_ref()?.by;
+                    let ToolOutcome::Error(error) = &call.result()?.outcome else { return None };
+                    (by == Player::Engine).then(|| error.to_string())
+                });
+            if let Some(why) = refused {
+                return Err(RunError::agent(
+                    &self.name,
+                    format!("its script makes a call that is refused: {why}"),
+                ));
+            }
+        }
+        Ok(Flow::Done(Done::new(self.says.clone())))
+    }
+}
+
+impl From<ScriptedCaller> for AgentRef {
+    fn from(caller: ScriptedCaller) -> Self {
+        Arc::new(caller)
+    }
+}
+
+/// The tool with which a simulated user ends a conversation.
+pub(crate) fn hang_up() -> ToolRef {
+    let declaration = ToolDeclaration::new(
+        HANG_UP,
+        "Ends the conversation at once. Call it when you have what you want, or see that you will not get it.",
+    )
+    .parameters(json!({
+        "type": "object",
+        "properties": {"reason": {"type": "string", "description": "Why you end it, in a few words."}},
+    }));
+    let run = |_: Value, _: ToolContext| -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        futures::future::ready(Ok(ToolOutput::new("The conversation is over. Say nothing more.".into())))
+            .boxed()
+    };
+    FunctionTool::raw(declaration, run).into()
+}
+
 fn name(tool: &str) -> String {
     format!("{tool}_user")
 }
 
 /// A tool of a user's own.
-fn own_tool(tool: &UserTool, scripts: &Workers) -> ToolRef {
+pub(crate) fn own_tool(tool: &UserTool, scripts: &Workers) -> ToolRef {
     let mut parameters = object(tool.parameters.as_ref());
     if let Value::Object(fields) = &mut parameters {
         fields.entry("type").or_insert_with(|| "object".into());

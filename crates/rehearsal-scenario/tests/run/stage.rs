@@ -259,6 +259,11 @@ impl Played {
         self.run.users.as_ref().map(requests).unwrap_or_default()
     }
 
+    /// What the agent's model was asked, in order.
+    pub(crate) fn agent_requests(&self) -> Vec<ModelRequest> {
+        requests(&self.run.main)
+    }
+
     /// What the judge was asked, in order.
     pub(crate) fn judge_requests(&self) -> Vec<ModelRequest> {
         self.run.judge.as_ref().map(requests).unwrap_or_default()

@@ -121,7 +121,7 @@ impl Agent for CommandAgent {
     }
 
     async fn run(&self, cx: &mut Context<'_>) -> Result<Flow, RunError> {
-        let talk = Conversation::read(cx, &self.name)?;
+        let talk = Conversation::read(cx);
         let turn = turn_number(cx, &self.name);
         let kept = self.live.lock().await.take().filter(|live| live.fits(cx, turn));
         cx.commit().await?;
@@ -132,7 +132,8 @@ impl Agent for CommandAgent {
             }
             None => self.start(cx, &talk, turn - 1).await?,
         };
-        let flow = Turn { agent: self, live: &mut live, number: turn }.play(cx, &talk.message).await?;
+        let flow =
+            Turn { agent: self, live: &mut live, number: turn }.play(cx, talk.message.as_deref()).await?;
         *self.live.lock().await = Some(live);
         Ok(flow)
     }
@@ -224,12 +225,15 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    async fn play(&mut self, cx: &mut Context<'_>, message: &str) -> Result<Flow, RunError> {
+    async fn play(&mut self, cx: &mut Context<'_>, message: Option<&str>) -> Result<Flow, RunError> {
         match self.live.open.as_mut().and_then(|open| open.awaited.take()) {
             Some((id, call)) => self.give_result(cx, &id, &call),
             None => {
                 self.live.wire.begin_count();
-                self.live.wire.send(&json!({"type": "message", "turn": self.number, "text": message}));
+                self.live.wire.send(&match message {
+                    Some(text) => json!({"type": "message", "turn": self.number, "text": text}),
+                    None => json!({"type": "message", "turn": self.number, "text": "", "speak_first": true}),
+                });
                 let invocation = cx.invocation().clone();
                 self.live.open = Some(Open { invocation, rounds: 0, awaited: None });
             }

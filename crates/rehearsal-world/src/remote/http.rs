@@ -187,14 +187,15 @@ impl HttpAgent {
     }
 
     /// The request for the last message of the user.
-    fn fill(&self, cx: &Context<'_>) -> Result<Value, RunError> {
-        let Conversation { earlier, message } = Conversation::read(cx, &self.name)?;
+    fn fill(&self, cx: &Context<'_>) -> Value {
+        let Conversation { earlier, message } = Conversation::read(cx);
         let history = || {
             let earlier = earlier.iter().map(|said| json!({"role": said.role, "content": said.text}));
-            earlier.chain([json!({"role": "user", "content": message})]).collect()
+            let last = message.as_ref().map(|message| json!({"role": "user", "content": message}));
+            earlier.chain(last).collect()
         };
-        Ok(self.request.fill(&|placeholder| match placeholder {
-            Placeholder::Message => message.as_str().into(),
+        self.request.fill(&|placeholder| match placeholder {
+            Placeholder::Message => message.as_deref().unwrap_or_default().into(),
             Placeholder::Session => {
                 self.given_session(cx).unwrap_or_else(|| cx.ledger().session().as_str().into())
             }
@@ -203,7 +204,7 @@ impl HttpAgent {
             Placeholder::History => history(),
             Placeholder::Plugins => self.introduction.plugins(),
             Placeholder::Context => self.introduction.context.clone(),
-        }))
+        })
     }
 
     /// The session id the server gave last.
@@ -384,7 +385,7 @@ impl Agent for HttpAgent {
         if let Some(text) = answered(cx) {
             return Ok(Flow::Done(Done::new(text)));
         }
-        let request = self.fill(cx)?;
+        let request = self.fill(cx);
         cx.commit().await?;
         let clock = cx.session().around().clock.clone();
         let began = clock.now();

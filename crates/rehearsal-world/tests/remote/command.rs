@@ -586,11 +586,13 @@ async fn a_process_that_cannot_be_started_says_why() {
 }
 
 #[tokio::test]
-async fn an_agent_that_nobody_spoke_to_says_so() {
-    let error = go_on(&conversation(agent(ECHO)), &mut new_session()).await.unwrap_err().to_string();
-    expect![[r#"
-        agent `clerk` failed: nobody has said anything to it
-
-        hint: open the conversation with a message of the user"#]]
-    .assert_eq(&error);
+async fn an_agent_that_nobody_spoke_to_is_told_to_speak_first() {
+    let (clerk, mut session) = (conversation(agent(ECHO)), new_session());
+    go_on(&clerk, &mut session).await.unwrap();
+    let told = last_output(&session);
+    let first = rehearsal_core::json::text(&told[1]);
+    assert_eq!(first, r#"{"type":"message","turn":1,"text":"","speak_first":true}"#);
+    say(&clerk, &mut session, "hi").await.unwrap();
+    let told = last_output(&session);
+    assert_eq!(rehearsal_core::json::text(&told[0]), r#"{"type":"message","turn":2,"text":"hi"}"#);
 }

@@ -139,6 +139,7 @@ function summary({ event }: Entry): string {
       return oneLine(body.message);
     case "cue_dismissed":
     case "turn_decision":
+    case "user_hung_up":
     case "time_limit":
     case "agent_log":
     case "cancel_reason":

@@ -5,6 +5,7 @@ use rehearsal_metrics::evaluator::{KINDS, LooksAt};
 use rehearsal_world::environment::Language;
 use serde_json::{Value, json};
 
+use super::speakers::{SCRIPTED_USER, SIMULATOR};
 use crate::TerminationKind;
 
 pub(super) static STEP: Part = Part {
@@ -115,7 +116,10 @@ fn asked(groups: &[LooksAt]) -> Value {
 }
 
 /// The most turns that a conversation may be given.
-pub(crate) const MAX_TURNS: u32 = 20;
+const MAX_TURNS: u32 = 1_000_000;
+
+/// The words for who opens a conversation.
+const OPENINGS: &[&str] = &["user", "agent"];
 
 static CONVERSATION_PART: Part = Part { name: "conversation", form: Form::Table(&CONVERSATION) };
 
@@ -128,6 +132,12 @@ pub(crate) static CONVERSATION: Table = Table::new(
             Form::Whole(2.0, MAX_TURNS as f64),
             "max_turns: 6",
             "The most turns it may take.",
+        ),
+        Key::or(
+            "opening",
+            Form::Word(OPENINGS),
+            "\"user\"",
+            "Who speaks first. An `agent` can only open its session; that is a turn of its own.",
         ),
         Key::unless(
             "user_simulator",
@@ -182,17 +192,6 @@ pub(crate) static CONVERSATION: Table = Table::new(
 )
 .rules(|| json!({"oneOf": [{"required": ["user_simulator"]}, {"required": ["user"]}]}));
 
-/// A user who follows a script.
-pub(crate) static SCRIPTED_USER: Table = Table::new(
-    "A user who follows a script.",
-    &[Key::required(
-        "script",
-        Form::SomeTexts,
-        "script: [Hello, Thank you]",
-        "The messages, one after the other; the conversation ends after the last.",
-    )],
-);
-
 /// What is kept for looking into a conversation.
 pub(crate) static DEBUG_OPTIONS: Table = Table::new(
     "What is kept for looking into a conversation.",
@@ -210,25 +209,6 @@ pub(crate) static DEBUG_OPTIONS: Table = Table::new(
             "Whether decisions about ending are kept on the ledger.",
         ),
         Key::or("export_full_transcript", Form::Flag, "true", "Whether the result has the whole transcript."),
-    ],
-);
-
-/// How much a simulated user can know.
-pub(crate) const KNOWLEDGE: &[&str] = &["beginner", "intermediate", "expert"];
-
-/// A user that a model plays.
-pub(crate) static SIMULATOR: Table = Table::new(
-    "A user that a model plays.",
-    &[
-        Key::required("persona", Form::Text, "persona: who the user is", "Who the user is."),
-        Key::required("objective", Form::Text, "objective: what the user wants", "What the user wants."),
-        Key::optional("model_type", Form::Text, "The key of its model in `models`; `user` unless given."),
-        Key::or("temperature", Form::Number(0.0, 2.0), "0.7", "How freely it speaks."),
-        Key::or("max_tokens", Form::Whole(50.0, 500.0), "200", "The longest message, in tokens."),
-        Key::optional("style", Form::Text, "How it speaks."),
-        Key::optional("constraints", Form::Texts, "What it keeps to."),
-        Key::optional("emotional_state", Form::Text, "How it feels."),
-        Key::or("knowledge_level", Form::Word(KNOWLEDGE), "\"intermediate\"", "How much it knows."),
     ],
 );
 
