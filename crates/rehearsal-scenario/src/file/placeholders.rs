@@ -58,8 +58,7 @@ fn is_of_files(entries: &[Entry]) -> bool {
 fn use_of(key: &str, within: &str, used: Use) -> Use {
     match (key, within) {
         // They are templates.
-        ("instructions", "user_simulator") => Use::Apart,
-        ("prompt" | "response", "bridge") | ("stateFn", _) => Use::Apart,
+        ("instructions", "user_simulator") | ("prompt" | "response", "bridge") | ("stateFn", _) => Use::Apart,
         ("description", "tools") | ("prompt", _) => Use::Sent,
         ("headers", "http") => Use::Header,
         ("url", "http" | "chat") | ("http", "tools") if used == Use::Sent => Use::Address,

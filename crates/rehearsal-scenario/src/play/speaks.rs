@@ -157,6 +157,7 @@ impl Stage {
         let played = &scene.users_ledger().events()[before.min(scene.users_ledger().events().len())..];
         if let Some(reason) = hung_up(played).filter(|_| simulator.may_hang_up) {
             let message = said(played);
+            let reason = Some(reason).filter(|reason| !reason.is_empty());
             let hangs_up = Some((HangUp::Decision, reason));
             return Ok(Spoken { message, decision: answer.decision, changes: answer.changes, hangs_up });
         }
@@ -194,12 +195,11 @@ fn told_end(how: HangUp, why: Option<&str>) -> String {
     }
 }
 
-/// The reason a simulated user gave for hanging up among these events, if it did.
-fn hung_up(events: &[std::sync::Arc<Event>]) -> Option<Option<String>> {
+/// The reason a simulated user gave for hanging up among these events, if it did; empty where it gave none.
+fn hung_up(events: &[std::sync::Arc<Event>]) -> Option<String> {
     events.iter().find_map(|event| match &event.body {
         EventBody::ToolCall { tool, args, .. } if &**tool == HANG_UP => {
-            let reason = args.get("reason").and_then(Value::as_str).map(str::trim);
-            Some(reason.filter(|reason| !reason.is_empty()).map(str::to_owned))
+            Some(args.get("reason").and_then(Value::as_str).unwrap_or_default().trim().to_owned())
         }
         _ => None,
     })

@@ -17,7 +17,7 @@ use crate::{Dialect, Problem};
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConversationUser {
     /// A model with a persona.
-    Simulator(UserSimulator),
+    Simulator(Box<UserSimulator>),
     /// A script; the conversation ends after its last message.
     Script {
         /// What is said and done, turn by turn.
@@ -110,7 +110,8 @@ impl ConversationUser {
     /// The user's own tools, as the file has them.
     pub fn tools(&self) -> &[UserTool] {
         match self {
-            Self::Simulator(UserSimulator { tools, .. }) | Self::Script { tools, .. } => tools,
+            Self::Simulator(simulator) => &simulator.tools,
+            Self::Script { tools, .. } => tools,
             Self::Person => &[],
         }
     }
@@ -133,7 +134,7 @@ pub(super) fn read(
 ) -> Option<ConversationUser> {
     let Some(node) = fields.get("user") else {
         let node = fields.require(reader, "user_simulator")?;
-        return read_simulator(reader, node).map(ConversationUser::Simulator);
+        return read_simulator(reader, node).map(Box::new).map(ConversationUser::Simulator);
     };
     if let Some(place) = fields.key_span("user_simulator") {
         fields.get("user_simulator");
