@@ -1,6 +1,7 @@
 //! Sending requests and reading replies.
 
 use std::error::Error;
+use std::time::Duration;
 
 use eventsource_stream::{EventStreamError, Eventsource};
 use futures::stream::{BoxStream, StreamExt};
@@ -71,6 +72,25 @@ impl Reply {
         })
     }
 
+    /// How long it is until it takes calls again, where it says that this was the last for now.
+    pub(crate) fn exhausted(&self, clock: &dyn Clock) -> Option<Duration> {
+        let text = |name: &'static str| {
+            let value = self.0.headers().get(HeaderName::from_static(name))?;
+            value.to_str().ok().map(|text| text.trim().to_owned())
+        };
+        let pairs = [
+            ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+            ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
+            ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
+            ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
+        ];
+        let waits = pairs.into_iter().filter_map(|(remaining, reset)| {
+            let is_last = text(remaining)?.parse::<f64>().is_ok_and(|left| left <= 0.0);
+            if is_last { reset_in(&text(reset)?, clock) } else { None }
+        });
+        waits.max()
+    }
+
     /// The body as text.
     pub(crate) async fn text(mut self) -> Result<String, Fault> {
         let mut body = Vec::new();
@@ -106,6 +126,32 @@ impl Reply {
 
 fn too_long() -> Fault {
     Fault::Malformed(format!("the answer is longer than {LONGEST_REPLY} bytes"))
+}
+
+/// How long it is until a limit is lifted: `6m0s`, `250ms`, a number of seconds, or a moment.
+fn reset_in(text: &str, clock: &dyn Clock) -> Option<Duration> {
+    if let Ok(moment) = text.parse::<rehearsal_core::Timestamp>() {
+        return Some(elapsed(clock.now(), moment));
+    }
+    if let Some(millis) = parse_scaled(text, 1000.0) {
+        return Some(Duration::from_millis(millis));
+    }
+    let (mut rest, mut millis) = (text, 0);
+    while !rest.is_empty() {
+        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let unit_end = rest[number..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |at| number + at);
+        let scale = match &rest[number..unit_end] {
+            "ms" => 1.0,
+            "s" => 1000.0,
+            "m" => 60_000.0,
+            "h" => 3_600_000.0,
+            "d" => 86_400_000.0,
+            _ => return None,
+        };
+        millis += parse_scaled(&rest[..number], scale)?;
+        rest = &rest[unit_end..];
+    }
+    Some(Duration::from_millis(millis))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range")]

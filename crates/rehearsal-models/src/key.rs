@@ -1,6 +1,7 @@
 //! Keys: read from the environment, sent to the provider, shown to nobody.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use rehearsal_core::ModelResponse;
 use rehearsal_core::mask::Masker;
@@ -42,6 +43,13 @@ impl Key {
             }
         }
         Ok(None)
+    }
+
+    /// Tells keys apart without being one. It is in nothing that is shown or kept.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.secret.expose_secret().hash(&mut hasher);
+        hasher.finish()
     }
 
     fn new(api: Api, secret: SecretString, variable: &str) -> Result<Self, String> {

@@ -61,6 +61,8 @@ mod http;
 #[cfg(feature = "providers")]
 mod key;
 #[cfg(feature = "providers")]
+mod limit;
+#[cfg(feature = "providers")]
 mod protocol;
 #[cfg(feature = "providers")]
 mod provider;
@@ -75,6 +77,8 @@ mod spec;
 #[cfg(feature = "providers")]
 pub mod wire;
 
+#[cfg(feature = "providers")]
+pub use limit::Load;
 #[cfg(feature = "providers")]
 pub use provider::Provider;
 #[cfg(feature = "providers")]

@@ -11,18 +11,25 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use rehearsal_agent::{Model, ModelCall, ModelChunk, ModelError};
 use rehearsal_core::{Chance, Clock, ModelResponse, TurnId};
 use reqwest::Client;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::{self, Reply};
 use crate::key::Key;
+use crate::limit::{Limiter, Permit};
 use crate::protocol::{Assembler, Form, Protocol};
 use crate::wire::{Delta, WireError};
 use crate::{ModelSpec, Options};
 
+/// The status of an answer that refuses a call because there are too many.
+const TOO_MANY: u16 = 429;
+/// The same of a provider that has too much to do.
+const OVERLOADED: u16 = 529;
+/// The status of a provider that is away for a moment, and may say for how long.
+const UNAVAILABLE: u16 = 503;
+
 /// A model of a provider, called over HTTP.
 ///
-/// It answers or says why not, and keeps nothing between calls. Calls wait until the address they go to has a
-/// place free, are given up after a time, and are repeated where that may help; see [`Options`].
+/// It answers or says why not, and keeps nothing between calls. Calls wait until the model has a place free, are given
+/// up after a time, and are repeated where that may help; see [`Options`].
 #[derive(Clone)]
 pub struct Provider {
     spec: ModelSpec,
@@ -34,7 +41,7 @@ pub struct Provider {
 /// How a provider is reached.
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    pub(crate) limit: Arc<Semaphore>,
+    pub(crate) limit: Arc<Limiter>,
     pub(crate) options: Options,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) base_url: String,
@@ -61,8 +68,10 @@ impl Model for Provider {
         let request = self.request(call, Form::Whole)?;
         let limit = self.connection.options.timeouts.response;
         let attempt = || async {
-            let _permit = self.permit().await;
-            let answer = self.in_time(limit, self.fetch(&request)).await?;
+            let mut permit = self.connection.limit.permit().await;
+            let answer = self.in_time(limit, self.fetch(&request, &mut permit)).await?;
+            permit.answered();
+            drop(permit);
             self.read(&answer)
         };
         self.repeating(&call.turn, attempt).await.map_err(|error| self.without_key(error))
@@ -102,8 +111,9 @@ impl Provider {
         let request = self.request(call, Form::Stream)?;
         let timeouts = self.connection.options.timeouts;
         let attempt = || async {
-            let permit = self.permit().await;
-            let reply = self.in_time(timeouts.response, self.send(&request)).await?;
+            let mut permit = self.connection.limit.permit().await;
+            let reply = self.in_time(timeouts.response, self.send(&request, &mut permit)).await?;
+            permit.answered();
             Ok((reply, permit))
         };
         let (reply, permit) = self.repeating(&call.turn, attempt).await?;
@@ -126,19 +136,16 @@ impl Provider {
         Ok(pieces.boxed())
     }
 
-    async fn permit(&self) -> OwnedSemaphorePermit {
-        self.connection.limit.clone().acquire_owned().await.expect("the limit is never closed")
-    }
-
-    async fn fetch(&self, request: &http::Request) -> Result<String, ModelError> {
-        let reply = self.send(request).await?;
+    async fn fetch(&self, request: &http::Request, permit: &mut Permit) -> Result<String, ModelError> {
+        let reply = self.send(request, permit).await?;
         self.text(reply).await
     }
 
-    async fn send(&self, request: &http::Request) -> Result<Reply, ModelError> {
+    async fn send(&self, request: &http::Request, permit: &mut Permit) -> Result<Reply, ModelError> {
         let connection = &*self.connection;
         let reply = http::send(&connection.client, request).await.map_err(|fault| self.fault(fault))?;
         let status = reply.status();
+        self.heed(&reply, permit);
         if (200..300).contains(&status) {
             return Ok(reply);
         }
@@ -155,6 +162,22 @@ impl Provider {
             *retry_after_ms = asked.or(*retry_after_ms);
         }
         Err(error)
+    }
+
+    /// Takes in what the provider says about how often it may be asked.
+    fn heed(&self, reply: &Reply, permit: &mut Permit) {
+        let (connection, status) = (&*self.connection, reply.status());
+        let is_too_many = matches!(status, TOO_MANY | OVERLOADED);
+        if is_too_many {
+            permit.refused();
+        }
+        let clock = connection.clock.as_ref();
+        let said = if is_too_many || status == UNAVAILABLE { reply.retry_after_ms(clock) } else { None };
+        let wait = said.map(Duration::from_millis).or_else(|| reply.exhausted(clock));
+        // Where it wants a longer one, the answer is final, and others find out by themselves.
+        if let Some(wait) = wait.filter(|wait| *wait <= connection.options.retry.longest_wait) {
+            permit.pause(wait);
+        }
     }
 
     async fn text(&self, reply: Reply) -> Result<String, ModelError> {
@@ -256,7 +279,7 @@ struct Reading<'a> {
     events: BoxStream<'static, Result<String, http::Fault>>,
     assembler: Option<Assembler>,
     ready: VecDeque<ModelChunk>,
-    _permit: OwnedSemaphorePermit,
+    _permit: Permit,
 }
 
 impl Reading<'_> {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use rehearsal_agent::ModelError;
 use rehearsal_core::{Clock, SystemClock};
 use reqwest::{Client, Url};
-use tokio::sync::Semaphore;
 
 use crate::key::Key;
+use crate::limit::{Limiter, Load};
 use crate::provider::{Connection, Provider};
 use crate::spec::check_base_url;
 use crate::{Api, ModelSpec};
@@ -26,7 +26,8 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub struct Options {
     /// Where connections may go.
     pub network: Network,
-    /// How many calls may be under way at once, for each address.
+    /// How many calls may be under way at once, for each model with one key. When its provider refuses some, there are
+    /// fewer for a while: see [`Providers::loads`].
     pub concurrency: usize,
     /// How long to wait for what.
     pub timeouts: Timeouts,
@@ -35,11 +36,11 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Any address, 32 calls at once, 120 s for an answer, five attempts.
+    /// Any address, 1,024 calls at once, 120 s for an answer, five attempts.
     fn default() -> Self {
         Self {
             network: Network::Allowed,
-            concurrency: 32,
+            concurrency: 1024,
             timeouts: Timeouts {
                 connect: Duration::from_secs(10),
                 response: Duration::from_mins(2),
@@ -89,8 +90,8 @@ pub struct Retry {
     pub longest_wait: Duration,
 }
 
-/// The providers a program talks to: one pool of connections, and one limit of calls for each address, however
-/// many models are connected.
+/// The providers a program talks to: one pool of connections, and one limit of calls for each model, however often it
+/// is connected.
 ///
 /// ```
 /// use rehearsal_models::{Network, Options, Providers};
@@ -114,8 +115,13 @@ struct Shared {
     clock: Arc<dyn Clock>,
     near: OnceLock<Result<Client, String>>,
     far: OnceLock<Result<Client, String>>,
-    limits: Mutex<BTreeMap<String, Arc<Semaphore>>>,
+    /// The most calls at once of models that have a limit of their own.
+    own: Mutex<BTreeMap<String, usize>>,
+    limits: Mutex<BTreeMap<Account, Arc<Limiter>>>,
 }
+
+/// What a provider counts calls by: the model, as it is written, its address, and the key.
+type Account = (String, String, Option<u64>);
 
 impl Default for Providers {
     fn default() -> Self {
@@ -138,8 +144,9 @@ impl Providers {
     /// The same with a clock of one's own; it tells how long it is until the date at which a provider wants to
     /// be asked again.
     pub fn with_clock(options: Options, clock: Arc<dyn Clock>) -> Self {
-        let (near, far, limits) = (OnceLock::new(), OnceLock::new(), Mutex::default());
-        Self { shared: Arc::new(Shared { options, clock, near, far, limits }) }
+        let (near, far) = (OnceLock::new(), OnceLock::new());
+        let (own, limits) = (Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { options, clock, near, far, own, limits }) }
     }
 
     /// A model, ready to be asked. Nothing is sent yet.
@@ -167,7 +174,7 @@ impl Providers {
         }
         let connection = Connection {
             client: self.client(is_near).map_err(unsupported)?,
-            limit: self.limit(&base_url),
+            limit: self.limit(&name, &base_url, key.as_ref()),
             options: self.shared.options.clone(),
             clock: self.shared.clock.clone(),
             base_url,
@@ -176,10 +183,29 @@ impl Providers {
         Ok(Provider::new(spec.clone(), name, connection))
     }
 
-    fn limit(&self, base_url: &str) -> Arc<Semaphore> {
+    /// How calls went so far, of each model that was connected, in the order of their names.
+    pub fn loads(&self) -> Vec<Load> {
+        let limits = self.shared.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        limits.values().map(|limit| limit.load()).collect()
+    }
+
+    /// Lowers the most calls at once to a model, now and when it is connected.
+    pub fn limit_calls(&self, spec: &ModelSpec, most: usize) {
+        let name = spec.to_string();
+        let mut own = self.shared.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = own.entry(name.clone()).or_insert(most);
+        *before = most.min(*before);
+        let limits = self.shared.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        limits.iter().filter(|((model, ..), _)| *model == name).for_each(|(_, limit)| limit.at_most(most));
+    }
+
+    fn limit(&self, name: &str, base_url: &str, key: Option<&Key>) -> Arc<Limiter> {
+        let own = self.shared.own.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied();
+        let most = self.shared.options.concurrency.min(own.unwrap_or(usize::MAX));
         let mut limits = self.shared.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        let permits = self.shared.options.concurrency.clamp(1, Semaphore::MAX_PERMITS);
-        limits.entry(base_url.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(permits))).clone()
+        let account = (name.to_owned(), base_url.to_owned(), key.map(Key::fingerprint));
+        let make = || Limiter::new(name.to_owned(), most);
+        limits.entry(account).or_insert_with(make).clone()
     }
 
     fn client(&self, is_near: bool) -> Result<Client, String> {

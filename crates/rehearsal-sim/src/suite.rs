@@ -1,13 +1,15 @@
 //! Suites: many cases.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
 use rehearsal_agent::Journal;
-use rehearsal_core::{CaseResult, Chance, Clock, SuiteResult, SystemClock, Verdict};
+use rehearsal_core::{Chance, Clock, SuiteResult, SystemClock, Verdict};
 use rehearsal_metrics::repeat_statistics;
 
 use crate::{Cancel, Case, CaseRun, RunOptions};
@@ -203,86 +205,123 @@ impl Suite {
         self
     }
 
-    /// Runs the suite. Needs a tokio runtime.
+    /// Runs the suite, and keeps all its runs in memory. Needs a tokio runtime.
     pub async fn run(&self) -> SuiteRun {
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut jobs: Vec<BoxFuture<'static, (usize, Option<Arc<CaseRun>>)>> = Vec::new();
-        for (index, case) in self.cases.iter().enumerate() {
-            for repeat in 0..self.repeat {
-                let mut options = RunOptions {
-                    seed: self.seed_of(index, repeat),
-                    repeat,
-                    clock: self.clock.clone(),
-                    journal: None,
-                    cancel: self.cancel.clone(),
-                };
-                options.journal = self.journals.as_ref().map(|make| make(index, &case.name, &options));
-                let (observer, on_first_failure) = (self.observer.clone(), self.on_first_failure);
-                let job = Job {
-                    index,
-                    case: case.clone(),
-                    options,
-                    observer,
-                    on_first_failure,
-                    stop: stop.clone(),
-                };
-                let place = jobs.len();
-                jobs.push(async move { (place, job.run().await) }.boxed());
-            }
-        }
-        let mut finished: Vec<_> = stream::iter(jobs).buffer_unordered(self.jobs).collect().await;
-        finished.sort_by_key(|(place, _)| *place);
-        let result = self.summarise(&finished);
+        let kept: Arc<Mutex<Vec<(usize, Arc<CaseRun>)>>> = Arc::default();
+        let keep = kept.clone();
+        let mut result = self
+            .run_each(move |order, run| {
+                keep.lock().unwrap_or_else(PoisonError::into_inner).push((order, run));
+                futures::future::ready(()).boxed()
+            })
+            .await;
+        let mut kept = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+        kept.sort_by_key(|(order, _)| *order);
+        result.results = kept.iter().map(|(_, run)| run.result.clone()).collect();
         let repeat = self.repeat as usize;
-        let (places, runs) =
-            finished.into_iter().filter_map(|(place, run)| Some((place / repeat, run?))).unzip();
+        let (places, runs) = kept.into_iter().map(|(order, run)| (order / repeat, run)).unzip();
         SuiteRun { result, runs, places }
+    }
+
+    /// Runs the suite, and hands each run of a case to `each` when it has ended, with its place among all runs in their
+    /// order: those of a case stand together. A run that never starts is handed to nobody. No further case starts in its
+    /// place before `each` is done with it. What this gives has no results of cases: nothing but counts is kept of them.
+    ///
+    /// Needs a tokio runtime.
+    pub async fn run_each(
+        &self,
+        each: impl Fn(usize, Arc<CaseRun>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> SuiteResult {
+        let stop = Arc::new(AtomicBool::new(false));
+        let each: Arc<Each> = Arc::new(each);
+        let namesakes = self.namesakes();
+        let repeat = self.repeat as usize;
+        let job = |order: usize| {
+            let (index, repeat) = (order / repeat, u32::try_from(order % repeat).unwrap_or(u32::MAX));
+            let case = self.cases[index].clone();
+            let mut options = RunOptions {
+                seed: self.seed_for(&case.name, namesakes[index], repeat),
+                repeat,
+                clock: self.clock.clone(),
+                journal: None,
+                cancel: self.cancel.clone(),
+            };
+            options.journal = self.journals.as_ref().map(|make| make(index, &case.name, &options));
+            let (observer, on_first_failure) = (self.observer.clone(), self.on_first_failure);
+            let (stop, each) = (stop.clone(), each.clone());
+            let job = Job { order, index, case, options, observer, on_first_failure, stop, each };
+            async move { (order, job.run().await) }
+        };
+        let orders = 0..self.cases.len() * repeat;
+        // A case is made when its turn comes, not before.
+        let mut ending = stream::iter(orders.clone()).map(job).buffer_unordered(self.jobs);
+        let mut verdicts: Vec<Option<Verdict>> = vec![None; orders.len()];
+        while let Some((order, verdict)) = ending.next().await {
+            verdicts[order] = verdict;
+        }
+        drop(ending);
+        self.summarise(&verdicts)
     }
 
     /// The seed with which a repeat of the case at this place runs. It does not depend on what other cases the suite
     /// has, except those of the same name before it.
     pub fn seed_of(&self, index: usize, repeat: u32) -> u64 {
-        if let Some(seed) = self.exact_seed {
-            return seed;
-        }
-        let Some(case) = self.cases.get(index) else { return self.seed };
+        let Some(case) = self.cases.get(index) else { return self.exact_seed.unwrap_or(self.seed) };
         let namesakes = self.cases[..index].iter().filter(|other| other.name == case.name).count() as u64;
-        Chance::seeded(self.seed).derive(&case.name, (namesakes << 32) | u64::from(repeat)).seed()
+        self.seed_for(&case.name, namesakes, repeat)
     }
 
-    fn summarise(&self, finished: &[(usize, Option<Arc<CaseRun>>)]) -> SuiteResult {
+    fn seed_for(&self, name: &str, namesakes: u64, repeat: u32) -> u64 {
+        self.exact_seed.unwrap_or_else(|| {
+            Chance::seeded(self.seed).derive(name, (namesakes << 32) | u64::from(repeat)).seed()
+        })
+    }
+
+    /// How many cases before each have its name.
+    fn namesakes(&self) -> Vec<u64> {
+        let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut all = Vec::with_capacity(self.cases.len());
+        for case in &self.cases {
+            let so_far = seen.entry(&case.name).or_default();
+            all.push(*so_far);
+            *so_far += 1;
+        }
+        all
+    }
+
+    fn summarise(&self, verdicts: &[Option<Verdict>]) -> SuiteResult {
         let mut suite = SuiteResult::default();
-        for repeats in finished.chunks(self.repeat as usize) {
-            let ran: Vec<&CaseResult> =
-                repeats.iter().filter_map(|(_, run)| Some(&run.as_ref()?.result)).collect();
-            let not_run = u32::try_from(repeats.len() - ran.len()).unwrap_or(u32::MAX);
-            suite.summary.count_not_run(not_run);
-            let verdicts: Vec<Verdict> = ran.iter().map(|result| result.status).collect();
-            for verdict in &verdicts {
+        for (case, repeats) in self.cases.iter().zip(verdicts.chunks(self.repeat as usize)) {
+            let ran: Vec<Verdict> = repeats.iter().copied().flatten().collect();
+            suite.summary.count_not_run(u32::try_from(repeats.len() - ran.len()).unwrap_or(u32::MAX));
+            for verdict in &ran {
                 suite.summary.count(*verdict);
             }
-            if let (Some(first), true) = (ran.first(), self.repeat > 1) {
-                suite.repeats.push(repeat_statistics(&first.name, &verdicts));
+            if !ran.is_empty() && self.repeat > 1 {
+                suite.repeats.push(repeat_statistics(&*case.name, &ran));
             }
-            suite.results.extend(ran.into_iter().cloned());
         }
         suite
     }
 }
 
+type Each = dyn Fn(usize, Arc<CaseRun>) -> BoxFuture<'static, ()> + Send + Sync;
+
 /// One run of one case.
 struct Job {
+    order: usize,
     index: usize,
     case: CaseMaker,
     options: RunOptions,
     observer: Option<Arc<Observer>>,
     on_first_failure: OnFirstFailure,
     stop: Arc<AtomicBool>,
+    each: Arc<Each>,
 }
 
 impl Job {
-    async fn run(self) -> Option<Arc<CaseRun>> {
-        let Self { index, case, options, observer, on_first_failure, stop } = self;
+    async fn run(self) -> Option<Verdict> {
+        let Self { order, index, case, options, observer, on_first_failure, stop, each } = self;
         if stop.load(Ordering::SeqCst) || options.cancel.is_cancelled() {
             return None;
         }
@@ -290,22 +329,24 @@ impl Job {
             observer(SuiteEvent::Started { index, name: case.name.clone(), repeat: options.repeat });
         }
         // A task of its own puts the case on any core, and keeps its panics from the other cases.
-        let task = {
-            let (case, options) = (case.clone(), options.clone());
-            tokio::spawn(async move { (case.make)(&options).run(&options).await })
-        };
-        let run = match task.await {
-            Ok(run) => run,
-            Err(error) => CaseRun::broken(&case.name, &options, error.try_into_panic().ok()?.as_ref()),
-        };
-        let run = Arc::new(run);
-        if run.result.status != Verdict::Passed && on_first_failure == OnFirstFailure::Stop {
-            stop.store(true, Ordering::SeqCst);
-        }
-        if let Some(observer) = &observer {
-            observer(SuiteEvent::Finished { index, run: run.clone() });
-        }
-        Some(run)
+        let task = tokio::spawn(async move {
+            let playing = async { (case.make)(&options).run(&options).await };
+            let run = match AssertUnwindSafe(playing).catch_unwind().await {
+                Ok(run) => run,
+                Err(panic) => CaseRun::broken(&case.name, &options, &*panic),
+            };
+            let (verdict, run) = (run.result.status, Arc::new(run));
+            if verdict != Verdict::Passed && on_first_failure == OnFirstFailure::Stop {
+                stop.store(true, Ordering::SeqCst);
+            }
+            if let Some(observer) = &observer {
+                observer(SuiteEvent::Finished { index, run: run.clone() });
+            }
+            each(order, run).await;
+            verdict
+        });
+        // What is told of a case may break too; then it is as if nothing had come of it.
+        task.await.map_or_else(|_| Some(Verdict::Error), Some)
     }
 }
 

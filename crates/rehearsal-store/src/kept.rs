@@ -9,13 +9,13 @@ use crate::db::Engine;
 use crate::ops::{
     AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, FindAnswer, FindAnswered,
     FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindHosts, FindLine, FindOld, FindOpenRuns,
-    FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload, FindWork, FinishWork, GlanceEvents,
-    HasWork, InterruptRuns, LoseCues, LoseHost, PutChunk, PutHost, PutRun, Ready, RemoveOld, TakeWork,
-    TouchCues, TouchHost, TouchRun, WriteSession,
+    FindResults, FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload, FindWork, FinishWork,
+    GlanceEvents, HasWork, InterruptRuns, LoseCues, LoseHost, PutBlock, PutChunk, PutDrafts, PutHost, PutRun,
+    Ready, RemoveDrafts, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun, WriteSession,
 };
 use crate::{
-    Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
-    Store, StoreError, StoredEvent, Work, WorkKind, WorkOutcome, Write,
+    Block, Change, Cue, CueId, CueQuery, Draft, GcPolicy, Host, KeptResult, Page, RunQuery, RunRecord,
+    SessionQuery, SessionRecord, Store, StoreError, StoredEvent, Work, WorkKind, WorkOutcome, Write,
 };
 
 /// A store on an engine.
@@ -173,6 +173,27 @@ impl<E: Engine> Store for Kept<E> {
 
     async fn runs(&self, query: &RunQuery) -> Result<Page<RunRecord>, StoreError> {
         self.0.look(FindRuns(query.clone())).await
+    }
+
+    async fn put_block(&self, run: &str, block: &Block) -> Result<(), StoreError> {
+        self.0.change(PutBlock::new(run, block)?).await
+    }
+
+    async fn put_drafts(&self, run: &str, drafts: &[Draft], gone: &[u32]) -> Result<(), StoreError> {
+        self.0.change(PutDrafts::new(run, drafts, gone)?).await
+    }
+
+    async fn remove_drafts(&self, run: &str) -> Result<(), StoreError> {
+        self.0.change(RemoveDrafts(run.to_owned())).await
+    }
+
+    async fn case_results(
+        &self,
+        run: &str,
+        after: Option<u64>,
+        blocks: u64,
+    ) -> Result<Vec<KeptResult>, StoreError> {
+        self.0.look(FindResults { run: run.to_owned(), after, blocks }).await
     }
 
     async fn delete_run(&self, id: &str) -> Result<(), StoreError> {

@@ -6,7 +6,11 @@
 //! All that happens to a session is one [`Write`]: events that follow a known last event, together with the cues they
 //! open or close and the session's new status. It happens whole or not at all, and it is refused when somebody else
 //! wrote first ([`StoreError::Moved`]): the writer looks again and decides again. Nobody holds a lock meanwhile.
+//!
+//! Cases of runs that nobody plays along with are kept in another form: as a [`Draft`] while they go on, and in a
+//! compressed [`Block`] with others when they have ended. Who reads them sees no difference.
 
+mod block;
 mod db;
 mod error;
 mod gc;
@@ -23,10 +27,12 @@ mod store;
 mod truncate;
 mod word;
 
+pub use block::{Block, Draft, EndedCase, SessionHead, SessionLines, session_id};
 pub use error::StoreError;
 pub use gc::{GcPolicy, give_back};
 pub use lease::{CUE_GRACE, RUN_GONE_AFTER};
 pub use ledger::{import_ledger, new_id, read_ledger};
+pub use ops::{KeptResult, check_line};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,
     NewSession, NewWork, Page, Payload, RunAbout, RunQuery, RunRecord, RunStatus, SessionQuery,

@@ -1,5 +1,6 @@
 //! What a store does, each thing written once for every database.
 
+mod block;
 mod cue;
 mod event;
 mod gc;
@@ -9,6 +10,8 @@ mod session;
 mod upload;
 mod write;
 
+pub use block::KeptResult;
+pub(crate) use block::{FindResults, PutBlock, PutDrafts, RemoveDrafts};
 pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, LoseCues, TouchCues};
 pub(crate) use event::{FindAnswer, FindEvent, FindEvents, FindLine, FindTurn, GlanceEvents};
 pub(crate) use gc::{FindOld, RemoveOld};
@@ -55,13 +58,28 @@ fn json(value: &impl serde::Serialize) -> Result<String, crate::StoreError> {
 
 /// JSON that can be read again.
 fn readable(text: String) -> Result<String, crate::StoreError> {
-    if depth(&text) > DEEPEST {
+    deep(&text).map(|()| text)
+}
+
+/// Refuses JSON that is nested too deep.
+fn deep(text: &str) -> Result<(), crate::StoreError> {
+    if depth(text) > DEEPEST {
         return Err(crate::StoreError::Refused(format!(
             "it is nested deeper than {DEEPEST} levels and could not be read again; make it flatter, or send the \
              inner part as a text"
         )));
     }
-    Ok(text)
+    Ok(())
+}
+
+/// Refuses a line of JSON that could not be read again.
+///
+/// # Errors
+/// It is nested too deep.
+pub fn check_line(line: &str) -> Result<(), crate::StoreError> {
+    // A line with few brackets is not deep, and to count them is quick.
+    let brackets = line.bytes().filter(|byte| matches!(byte, b'{' | b'[')).count();
+    if brackets <= DEEPEST { Ok(()) } else { deep(line) }
 }
 
 /// How deep JSON is nested.

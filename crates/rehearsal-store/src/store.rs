@@ -14,8 +14,8 @@ use crate::kept::Kept;
 use crate::postgres::Postgres;
 use crate::sqlite::{self, Sqlite};
 use crate::{
-    Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
-    StoreError, StoredEvent, Work, WorkKind, WorkOutcome, Write,
+    Block, Change, Cue, CueId, CueQuery, Draft, GcPolicy, Host, KeptResult, Page, RunQuery, RunRecord,
+    SessionQuery, SessionRecord, StoreError, StoredEvent, Work, WorkKind, WorkOutcome, Write,
 };
 
 /// A store that is shared.
@@ -143,6 +143,23 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Runs; of their results only the summary.
     async fn runs(&self, query: &RunQuery) -> Result<Page<RunRecord>, StoreError>;
+
+    /// Keeps cases of a run that have ended, in place of their drafts. A block with the same number is replaced.
+    async fn put_block(&self, run: &str, block: &Block) -> Result<(), StoreError>;
+
+    /// Keeps what cases of a run that go on have done, and removes the drafts of those that are `gone`.
+    async fn put_drafts(&self, run: &str, drafts: &[Draft], gone: &[u32]) -> Result<(), StoreError>;
+
+    /// Removes all drafts of a run.
+    async fn remove_drafts(&self, run: &str) -> Result<(), StoreError>;
+
+    /// What the cases in blocks of a run came to, of so many blocks after the one with this number.
+    async fn case_results(
+        &self,
+        run: &str,
+        after: Option<u64>,
+        blocks: u64,
+    ) -> Result<Vec<KeptResult>, StoreError>;
 
     /// Removes a run with its sessions.
     async fn delete_run(&self, id: &str) -> Result<(), StoreError>;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -23,6 +24,8 @@ pub(crate) mod eval;
 mod interrupt;
 mod junit;
 mod keeping;
+mod outlet;
+mod parts;
 pub(crate) mod print;
 mod progress;
 pub(crate) mod show;
@@ -82,17 +85,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, CommandError> {
         eval_set: None,
         colour: args.selection.color,
     };
-    let describe = |place: usize, run: &CaseRun| describe(args, &outcome.usable[place], run);
+    let (timeout, usable) = (args.timeout, outcome.usable);
+    let describe = move |place: usize, run: &CaseRun| describe(timeout, &usable[place], run);
     // An agent that listens somewhere is gone with whoever started it: there is nothing to repeat it with.
-    let again = |case: &CaseResult| args.selection.agent_socket.is_none().then(|| again(args, case));
-    let driven = drive::drive(&args.options, job, wings, makers, describe, again)?;
+    let (repeatable, again) = (args.selection.agent_socket.is_none(), again(args));
+    let again = move |case: &CaseResult| repeatable.then(|| again(case));
+    let result = drive::drive(&args.options, job, wings, makers, Arc::new(describe), Box::new(again))?;
     if outcome.unusable > 0 {
         let (plural, were) = if outcome.unusable == 1 { ("", "was") } else { ("s", "were") };
-        let kind = if driven.result.interrupted { Kind::Interrupted } else { Kind::User };
+        let kind = if result.interrupted { Kind::Interrupted } else { Kind::User };
         let what = format!("{} file{plural} cannot be used and {were} not run", outcome.unusable);
         return Err(CommandError::user(what).kind(kind));
     }
-    Ok(drive::exit_code(&driven))
+    Ok(drive::exit_code(&result))
 }
 
 /// Stops the run where files cannot be used and nobody said to go on without them.
@@ -153,9 +158,9 @@ pub(crate) fn too_short(path: &Path, names: &[String]) {
 }
 
 /// What a run of a scenario came to.
-fn describe(args: &RunArgs, loaded: &Loaded, run: &CaseRun) -> CaseResult {
+fn describe(timeout: Option<Duration>, loaded: &Loaded, run: &CaseRun) -> CaseResult {
     let mut result = loaded.scenario.result(&loaded.path.display().to_string(), run);
-    let limit = match (result.termination_reason, args.timeout) {
+    let limit = match (result.termination_reason, timeout) {
         (Some(EndReason::MaxDuration), Some(limit)) => Some(format!("`--timeout` of {limit:?} was reached")),
         (Some(EndReason::Cancelled), _) => Some("it was interrupted".to_owned()),
         _ => None,
@@ -165,11 +170,9 @@ fn describe(args: &RunArgs, loaded: &Loaded, run: &CaseRun) -> CaseResult {
     result
 }
 
-/// The command that repeats just this run.
-fn again(args: &RunArgs, result: &CaseResult) -> String {
-    let mut words =
-        vec!["rehearse".to_owned(), "run".to_owned(), quoted(result.file.as_deref().unwrap_or_default())];
-    words.push(format!("--case-seed {}", result.seed));
+/// The command that repeats just one run of a scenario.
+fn again(args: &RunArgs) -> impl Fn(&CaseResult) -> String + Send + Sync + 'static {
+    let mut words = Vec::new();
     if args.live {
         words.push("--live".to_owned());
     }
@@ -190,5 +193,9 @@ fn again(args: &RunArgs, result: &CaseResult) -> String {
     for (role, spec) in &args.selection.models {
         words.push(format!("--model {}", quoted(&format!("{role}={spec}"))));
     }
-    words.join(" ")
+    let words: String = words.iter().map(|word| format!(" {word}")).collect();
+    move |result| {
+        let file = quoted(result.file.as_deref().unwrap_or_default());
+        format!("rehearse run {file} --case-seed {}{words}", result.seed)
+    }
 }

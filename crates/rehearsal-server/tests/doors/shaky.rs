@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rehearsal_core::{SessionId, TurnId};
 use rehearsal_store::{
-    Change, Cue, CueId, CueQuery, GcPolicy, Host, Page, RunQuery, RunRecord, SessionQuery, SessionRecord,
-    Store, StoreError, StoreRef, StoredEvent, Work, WorkKind, WorkOutcome, Write,
+    Block, Change, Cue, CueId, CueQuery, Draft, GcPolicy, Host, KeptResult, Page, RunQuery, RunRecord,
+    SessionQuery, SessionRecord, Store, StoreError, StoreRef, StoredEvent, Work, WorkKind, WorkOutcome,
+    Write,
 };
 use tokio::sync::broadcast;
 
@@ -245,6 +246,27 @@ impl Store for Shaky {
 
     async fn runs(&self, query: &RunQuery) -> Result<Page<RunRecord>, StoreError> {
         self.inner.runs(query).await
+    }
+
+    async fn put_block(&self, run: &str, block: &Block) -> Result<(), StoreError> {
+        self.inner.put_block(run, block).await
+    }
+
+    async fn put_drafts(&self, run: &str, drafts: &[Draft], gone: &[u32]) -> Result<(), StoreError> {
+        self.inner.put_drafts(run, drafts, gone).await
+    }
+
+    async fn remove_drafts(&self, run: &str) -> Result<(), StoreError> {
+        self.inner.remove_drafts(run).await
+    }
+
+    async fn case_results(
+        &self,
+        run: &str,
+        after: Option<u64>,
+        blocks: u64,
+    ) -> Result<Vec<KeptResult>, StoreError> {
+        self.inner.case_results(run, after, blocks).await
     }
 
     async fn delete_run(&self, id: &str) -> Result<(), StoreError> {

@@ -13,12 +13,17 @@ fn runs(unfinished: bool) -> String {
         (SELECT 1 FROM cues c WHERE c.session_id = s.id AND c.status IN ('open', 'abandoned'))"
     };
     format!(
-        "SELECT r.id, (SELECT COUNT(*) FROM sessions WHERE run_id = r.id) FROM runs r \
+        "SELECT r.id, (SELECT COUNT(*) FROM sessions WHERE run_id = r.id) + (SELECT CAST(COALESCE(SUM(b.sessions), 0) \
+        AS BIGINT) FROM blocks b WHERE b.run_id = r.id) FROM runs r \
         WHERE r.ended_at IS NOT NULL AND (r.ended_at < $1 OR r.id IN \
         (SELECT id FROM runs ORDER BY started_at DESC, id DESC LIMIT 1000000000 OFFSET $2)) \
         AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.run_id = r.id AND ({goes_on}))"
     )
 }
+
+const SESSIONS_OF: &str = "SELECT (SELECT COUNT(*) FROM sessions WHERE run_id = r.id) + \
+    (SELECT CAST(COALESCE(SUM(b.sessions), 0) AS BIGINT) FROM blocks b WHERE b.run_id = r.id) \
+    FROM runs r WHERE r.id = $1";
 
 /// Sessions that are old and belong to no run.
 const SESSIONS: &str = "SELECT s.id FROM sessions s WHERE s.run_id IS NULL AND s.status <> 'active' \
@@ -109,7 +114,7 @@ impl Op for RemoveOld {
         let before = self.0.unfinished_before.unwrap_or(i64::MIN);
         for (id, _) in &self.0.runs {
             let id: [Cell; 1] = [id.as_str().into()];
-            let of_run = first(db, "SELECT COUNT(*) FROM sessions WHERE run_id = $1", &id).await?;
+            let of_run = first(db, SESSIONS_OF, &id).await?;
             let of_run = of_run.map_or(Ok(0), |mut row| row.count())?;
             if db.run(REMOVE_RUN, &[id[0].clone(), before.into()]).await? > 0 {
                 runs += 1;

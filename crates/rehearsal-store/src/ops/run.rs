@@ -4,7 +4,7 @@ use rehearsal_core::SessionId;
 
 use super::cue::dismiss_all;
 use super::session::cut_page;
-use super::{json, page_size, page_token, read_page_token};
+use super::{block, json, page_size, page_token, read_page_token};
 use crate::db::{Cell, Db, Op, Row, first};
 use crate::word::Word as _;
 use crate::{Change, Page, RunAbout, RunQuery, RunRecord, RunStatus, StoreError};
@@ -96,7 +96,12 @@ impl Op for FindRun {
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
         let sql = "SELECT id, started_at, ended_at, title, status, about, result FROM runs WHERE id = $1";
-        first(db, sql, &[self.0.as_str().into()]).await?.map(read).transpose()
+        let Some(row) = first(db, sql, &[self.0.as_str().into()]).await? else { return Ok(None) };
+        let mut run = read(row)?;
+        if let Some(result) = run.result.take() {
+            run.result = Some(block::with_cases(db, &self.0, result).await?);
+        }
+        Ok(Some(run))
     }
 }
 

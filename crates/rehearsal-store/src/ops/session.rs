@@ -2,7 +2,7 @@
 
 use rehearsal_core::{SessionId, SessionPart};
 
-use super::{page_size, page_token, read_page_token};
+use super::{block, page_size, page_token, read_page_token};
 use crate::db::{Cell, Db, Op, Row, first};
 use crate::word::Word;
 use crate::{Change, Page, SessionQuery, SessionRecord, SessionSource, SessionStatus, StoreError};
@@ -31,7 +31,10 @@ impl Op for FindSession {
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM sessions WHERE id = $1");
-        first(db, &sql, &[self.0.as_str().into()]).await?.map(read).transpose()
+        match first(db, &sql, &[self.0.as_str().into()]).await? {
+            Some(row) => read(row).map(Some),
+            None => block::session(db, &self.0).await,
+        }
     }
 }
 
@@ -73,14 +76,21 @@ impl Op for FindSessions {
             only(&|n| format!("{}(words, ${n}) > 0", D::FIND), vec![text.to_lowercase().into()]);
         }
         let (order, after) = if query.oldest_first { ("ASC", ">") } else { ("DESC", "<") };
-        if let Some(token) = &query.page_token {
-            let (time, id) = read_page_token(token)?;
+        let token = query.page_token.as_deref().map(read_page_token).transpose()?;
+        if let Some((time, id)) = token {
             only(&|n| format!("(created_ms, id) {after} (${n}, ${})", n + 1), vec![time.into(), id.into()]);
         }
         let limit = page_size(query.limit);
         let sql = format!("{sql} ORDER BY created_ms {order}, id {order} LIMIT {}", limit + 1);
         let rows = db.rows(&sql, &binds).await?;
         let mut items = rows.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let apart = block::sessions(db, query, token, limit as usize + 1).await?;
+        if !apart.is_empty() {
+            items.extend(apart);
+            block::sort(&mut items, query.oldest_first);
+            // One that a person plays along with may have been a draft a moment ago.
+            items.dedup_by(|a, b| a.id == b.id);
+        }
         Ok(Page {
             next: cut_page(&mut items, limit, |last| page_token(last.created_at, last.id.as_str())),
             items,
@@ -105,7 +115,8 @@ impl Op for DeleteSession {
     type Output = ();
 
     async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
-        if db.run("DELETE FROM sessions WHERE id = $1", &[self.0.as_str().into()]).await? == 0 {
+        let removed = db.run("DELETE FROM sessions WHERE id = $1", &[self.0.as_str().into()]).await?;
+        if removed == 0 && !block::delete(db, &self.0).await? {
             return Err(StoreError::NotFound { what: "session", id: self.0.to_string() });
         }
         told.push(Change::Session(self.0.clone()));

@@ -58,6 +58,11 @@ impl WriteSession {
             None => {
                 let row = first(db, D::LOCK_SESSION, &[session.as_str().into()]).await?;
                 let Some(mut row) = row else {
+                    if super::block::session(db, session).await?.is_some() {
+                        return Err(StoreError::Refused(format!(
+                            "session `{session}` is of a run in which nobody plays along; its ledger is written by the run"
+                        )));
+                    }
                     return Err(StoreError::NotFound { what: "session", id: session.to_string() });
                 };
                 Found {

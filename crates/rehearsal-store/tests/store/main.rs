@@ -5,6 +5,7 @@
 #[macro_use]
 mod support;
 
+mod blocks;
 mod changes;
 mod crash;
 mod cues;

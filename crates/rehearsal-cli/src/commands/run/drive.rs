@@ -7,17 +7,19 @@ use std::sync::Arc;
 
 use clap::Args;
 use rehearsal::scenario_models::ModelBuilder;
-use rehearsal_core::{CaseResult, SystemClock};
+use rehearsal_core::{RunResult, SystemClock};
 use rehearsal_js::{WorkerCommand, Workers};
-use rehearsal_run::{Audience, Driven, Driver, OutFolder, Plan};
+use rehearsal_run::{Audience, Describe, Driver, OutFolder, Plan};
 use rehearsal_scenario::{Backstage, Commands};
-use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Suite};
+use rehearsal_sim::{Cancel, CaseMaker, Suite};
 use tokio::runtime::Runtime;
 
 use super::keeping::{Keeping, Onlooker};
+use super::outlet::{Again, Wanted, Writer};
+use super::print::Printer;
 use super::progress::Progress;
-use super::show::{self, Show, Told};
-use super::{about, interrupt, junit};
+use super::show::{self, Show};
+use super::{about, interrupt};
 use crate::error::{CommandError, cannot_start};
 use crate::load::Colour;
 use crate::place::Place;
@@ -34,7 +36,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Running")]
     jobs: Option<u32>,
     /// Run each case so many times
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Running")]
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Running")]
     repeat: u32,
     /// Where all chance comes from; the same seed draws the same
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
@@ -118,15 +120,15 @@ pub(super) struct Job {
     pub(super) colour: Colour,
 }
 
-/// Runs the cases of a job, and keeps, writes and prints what they came to.
+/// Runs the cases of a job, and keeps, writes and prints what they come to, as they end.
 pub(super) fn drive(
     options: &RunOptions,
     job: Job,
     wings: Wings,
     cases: Vec<CaseMaker>,
-    describe: impl Fn(usize, &CaseRun) -> CaseResult,
-    again: impl Fn(&CaseResult) -> Option<String>,
-) -> Result<Driven, CommandError> {
+    describe: Describe,
+    again: Again,
+) -> Result<RunResult, CommandError> {
     for path in options.show.json_file().into_iter().chain(options.junit.as_deref()) {
         show::writable(path)?;
     }
@@ -152,19 +154,26 @@ pub(super) fn drive(
         audience.open(kept.clone(), driver.watch.clone());
     }
     runtime.spawn(interrupt::listen(driver.cancel.clone(), progress.clone()));
-    let mut done = runtime.block_on(driver.run(cases, describe));
+    let (printer, write) = options.show.printer(job.colour);
+    let writer = Arc::new(Writer::new(options.wanted(printer), again, progress.clone()));
+    let mut result = runtime.block_on(driver.run(cases, describe, writer.clone()));
     progress.close();
-    done.result.eval_set = job.eval_set;
+    result.eval_set = job.eval_set;
     // What a run came to is kept before anything waits for a reader.
-    let told = |case: &CaseResult| Told { from: None, again: again(case) };
-    let written = options.write(&done, driver.out.as_ref(), told);
+    let written = options.write(&result, &writer, driver.out.as_ref());
     let kept = match &keeping {
         Some(_) => runtime
-            .block_on(driver.end(&done.result))
+            .block_on(driver.end(&result))
             .map_err(|error| CommandError::setup(error).about("what this run came to is not kept whole")),
         None => Ok(()),
     };
-    options.show.print(job.colour, job.noun, &done.result, &done.runs, told)?;
+    writer.finish(write);
+    write(&printer.summary(job.noun, &result.suite, result.duration_ms));
+    if options.show.json_to_stdout() {
+        let mut json = Vec::new();
+        writer.json(&result, &mut json).map_err(CommandError::internal)?;
+        output::json(String::from_utf8_lossy(&json).trim_end());
+    }
     if let Some(out) = driver.out.as_ref().filter(|_| !options.show.quiet) {
         output::message(&format!("results and ledgers: {}", out.folder().display()));
     }
@@ -176,14 +185,14 @@ pub(super) fn drive(
         }
         keeping.leave();
     }
-    Ok(done)
+    Ok(result)
 }
 
 /// The exit code that says what a run came to.
-pub(super) fn exit_code(driven: &Driven) -> ExitCode {
-    if driven.result.interrupted {
+pub(super) fn exit_code(result: &RunResult) -> ExitCode {
+    if result.interrupted {
         exit::interrupted()
-    } else if driven.result.suite.passed() {
+    } else if result.suite.passed() {
         exit::PASSED
     } else {
         exit::not_passed()
@@ -201,18 +210,31 @@ impl RunOptions {
         }
     }
 
+    fn wanted(&self, printer: Printer) -> Wanted {
+        Wanted {
+            printer,
+            json_to_stdout: self.show.json_to_stdout(),
+            json: self.show.wants_json(),
+            more: self.show.more(),
+            plain_json: self.out.is_some(),
+            junit: self.junit.is_some(),
+        }
+    }
+
     fn write(
         &self,
-        driven: &Driven,
+        result: &RunResult,
+        writer: &Writer,
         out: Option<&OutFolder>,
-        told: impl Fn(&CaseResult) -> Told,
     ) -> Result<(), CommandError> {
         if let Some(out) = out {
-            show::write_file(&out.folder().join("result.json"), &show::json(&driven.result)?)?;
+            writer.plain_json_file(result, &out.folder().join("result.json"))?;
         }
-        self.show.write(&driven.result, &driven.runs, told)?;
+        if let Some(path) = self.show.json_file() {
+            writer.json_file(result, path)?;
+        }
         if let Some(path) = &self.junit {
-            show::write_file(path, &junit::report(&driven.result)?)?;
+            writer.junit_file(result, path)?;
         }
         Ok(())
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use rehearsal_adk::{Criteria, EvalRun, EvalSet, Note, conversation_agent};
 use rehearsal_agent::AgentRef;
-use rehearsal_core::CaseResult;
 use rehearsal_scenario::{AgentFile, ModelChoice, NamedModel, Reached, compile_agent};
 use rehearsal_sim::person::People;
 use rehearsal_sim::{Case, CaseRun, StandIn};
@@ -79,14 +79,19 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode, CommandError> {
         colour: args.color,
     };
     let cases = eval_run(args, set, agents, criteria).cases();
-    let describe = |_, run: &CaseRun| run.result.clone();
-    let driven = drive::drive(&args.options, job, wings, cases, describe, |_| None)?;
-    let is_unanswered =
-        |case: &CaseResult| case.error.as_ref().is_some_and(|why| why.kind == "unmocked_tool");
-    if !args.golden_tools && driven.result.suite.results.iter().any(is_unanswered) {
+    let unanswered = Arc::new(AtomicBool::new(false));
+    let seen = unanswered.clone();
+    let describe = move |_, run: &CaseRun| {
+        if run.result.error.as_ref().is_some_and(|why| why.kind == "unmocked_tool") {
+            seen.store(true, Ordering::Relaxed);
+        }
+        run.result.clone()
+    };
+    let result = drive::drive(&args.options, job, wings, cases, Arc::new(describe), Box::new(|_| None))?;
+    if !args.golden_tools && unanswered.load(Ordering::Relaxed) {
         output::message("hint: `--golden-tools` lets the traces answer tool calls");
     }
-    Ok(drive::exit_code(&driven))
+    Ok(drive::exit_code(&result))
 }
 
 /// Names what a file says that is not acted on.

@@ -1,27 +1,106 @@
 //! Results as JUnit XML, which CI systems read.
 
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rehearsal_core::{CaseResult, MetricStatus, RunResult, Verdict};
 
-use crate::error::CommandError;
+use super::parts::Parts;
 use crate::output::visible;
 
-/// The results as a JUnit report: a suite for each file, a test for each run of each of its cases.
-pub(super) fn report(run: &RunResult) -> Result<String, CommandError> {
-    let file_of =
-        |case: &'_ CaseResult| case.file.clone().or_else(|| run.eval_set.clone()).unwrap_or_default();
-    let mut suites: IndexMap<String, TestSuite> = IndexMap::new();
-    for case in &run.suite.results {
-        let file = file_of(case);
-        let suite = suites.entry(file.clone()).or_insert_with(|| TestSuite::new(visible(&file).into_owned()));
-        suite.add_test_case(test_case(case, &file));
+/// A JUnit report: a suite for each file, a test for each run of each of its cases.
+#[derive(Default)]
+pub(super) struct Junit {
+    tests: Parts,
+    /// The suite of each test, and how it counts there.
+    places: Mutex<BTreeMap<usize, (Arc<str>, Count)>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+}
+
+impl Junit {
+    /// Takes in what a case came to.
+    pub(super) fn take(&self, order: usize, result: &CaseResult) {
+        let file = result.file.clone().unwrap_or_default();
+        let (failures, errors) = match result.status {
+            Verdict::Passed => (0, 0),
+            Verdict::Failed | Verdict::Unjudged => (1, 0),
+            Verdict::Error | Verdict::Terminated => (0, 1),
+        };
+        // The class of a case without a file is known when the run has ended.
+        let Some(result) = rehearsal_core::json::to_string(result).ok() else { return };
+        self.tests.put(order, result.as_bytes());
+        let count = Count { tests: 1, failures, errors };
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.insert(order, (file.into(), count));
     }
-    let mut report = Report::new("rehearse");
-    report.add_test_suites(suites.into_values());
-    report.to_string().map_err(CommandError::internal)
+
+    /// Writes the report.
+    pub(super) fn write(&self, run: &RunResult, mut to: impl Write) -> io::Result<()> {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut suites: IndexMap<&str, (Count, Vec<usize>)> = IndexMap::new();
+        let mut all = Count::default();
+        for (order, (file, count)) in &*places {
+            let file = if file.is_empty() { run.eval_set.as_deref().unwrap_or_default() } else { &**file };
+            let suite = suites.entry(file).or_default();
+            suite.1.push(*order);
+            for sum in [&mut suite.0, &mut all] {
+                sum.tests += count.tests;
+                sum.failures += count.failures;
+                sum.errors += count.errors;
+            }
+        }
+        let Count { tests, failures, errors } = all;
+        writeln!(to, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
+        writeln!(
+            to,
+            r#"<testsuites name="rehearse" tests="{tests}" failures="{failures}" errors="{errors}">"#
+        )?;
+        for (file, (Count { tests, failures, errors }, orders)) in suites {
+            let name = quick_junit::XmlString::new(visible(file));
+            let name = escaped(name.as_str());
+            writeln!(
+                to,
+                r#"    <testsuite name="{name}" tests="{tests}" disabled="0" errors="{errors}" failures="{failures}">"#
+            )?;
+            for order in orders {
+                let Some(part) = self.tests.get(order) else { continue };
+                let case: CaseResult = rehearsal_core::json::from_slice(&part?).map_err(io::Error::other)?;
+                to.write_all(test(test_case(&case, file)).map_err(io::Error::other)?.as_bytes())?;
+            }
+            writeln!(to, "    </testsuite>")?;
+        }
+        writeln!(to, "</testsuites>")
+    }
+}
+
+/// A test as it stands in a report, in lines of its own.
+fn test(case: TestCase) -> Result<String, quick_junit::SerializeError> {
+    let mut suite = TestSuite::new("");
+    suite.add_test_case(case);
+    let mut report = Report::new("");
+    report.add_test_suites([suite]);
+    let text = report.to_string()?;
+    let start = text.find("        <testcase").unwrap_or(text.len());
+    let end = text.rfind("    </testsuite>").unwrap_or(text.len());
+    Ok(text.get(start..end).unwrap_or_default().to_owned())
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&apos;")
 }
 
 fn test_case(result: &CaseResult, file: &str) -> TestCase {

@@ -135,6 +135,14 @@ impl Progress {
         }
     }
 
+    /// Writes something while what changes is taken away.
+    pub(super) fn beside(&self, write: impl FnOnce()) {
+        match self {
+            Self::Live(live) => live.all.suspend(write),
+            Self::Quiet | Self::Plain => write(),
+        }
+    }
+
     /// Says something that people have to know now.
     pub(super) fn say(&self, text: &str) {
         match self {

@@ -35,6 +35,28 @@ pub(crate) struct Show {
     verbose: bool,
 }
 
+/// What results have in JSON beside what cases came to.
+#[derive(Clone, Copy)]
+pub(super) struct More {
+    events: bool,
+    reports: bool,
+}
+
+impl More {
+    pub(super) fn add_to(self, case: &mut CaseResult, run: &CaseRun, told: &Told) {
+        if self.reports {
+            let printer = Printer { detail: Detail::Verbose, colour: false };
+            case.report = Some(printer.case(case, &run.main, told));
+            let lines: Vec<String> =
+                transcript(run.main.events()).iter().map(|line| line.to_string() + "\n").collect();
+            case.transcript = Some(lines.concat());
+        }
+        if self.events {
+            case.events = run.ledgers().flat_map(Ledger::events).cloned().collect();
+        }
+    }
+}
+
 /// What is told of a case beside what it came to.
 #[derive(Default)]
 pub(crate) struct Told {
@@ -45,13 +67,38 @@ pub(crate) struct Told {
 }
 
 impl Show {
-    fn json_to_stdout(&self) -> bool {
+    pub(super) fn json_to_stdout(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }
 
     /// The file for the JSON, where it goes to one.
     pub(crate) fn json_file(&self) -> Option<&Path> {
         self.json.as_deref().filter(|_| !self.json_to_stdout())
+    }
+
+    /// Whether JSON is wanted at all.
+    pub(super) fn wants_json(&self) -> bool {
+        self.json.is_some()
+    }
+
+    /// What the JSON is to have beside what cases came to.
+    pub(super) fn more(&self) -> More {
+        More { events: self.events, reports: self.reports }
+    }
+
+    /// How what is for people is written, and where: standard output is data.
+    pub(super) fn printer(&self, colour: Colour) -> (Printer, fn(&str)) {
+        let detail = match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Verbose,
+            _ => Detail::Normal,
+        };
+        let (write, colour): (fn(&str), bool) = if self.json_to_stdout() {
+            (output::message, colour.for_stream(&std::io::stderr()))
+        } else {
+            (output::data, colour.for_stream(&std::io::stdout()))
+        };
+        (Printer { detail, colour }, write)
     }
 
     /// Writes the JSON to its file, if it goes to one.
@@ -77,17 +124,7 @@ impl Show {
         runs: &[Arc<CaseRun>],
         told: impl Fn(&CaseResult) -> Told + Copy,
     ) -> Result<(), CommandError> {
-        let detail = match (self.quiet, self.verbose) {
-            (true, _) => Detail::Quiet,
-            (_, true) => Detail::Verbose,
-            _ => Detail::Normal,
-        };
-        let (write, colour): (fn(&str), bool) = if self.json_to_stdout() {
-            (output::message, colour.for_stream(&std::io::stderr()))
-        } else {
-            (output::data, colour.for_stream(&std::io::stdout()))
-        };
-        let printer = Printer { detail, colour };
+        let (printer, write) = self.printer(colour);
         for (case, run) in result.suite.results.iter().zip(runs) {
             if let Some(text) = printer.case(case, &run.main, &told(case)).strip_suffix('\n') {
                 write(text);
@@ -110,18 +147,10 @@ impl Show {
         if !self.events && !self.reports {
             return Cow::Borrowed(result);
         }
-        let printer = Printer { detail: Detail::Verbose, colour: false };
         let mut result = result.clone();
         for (case, run) in result.suite.results.iter_mut().zip(runs) {
-            if self.reports {
-                case.report = Some(printer.case(case, &run.main, &told(case)));
-                let lines: Vec<String> =
-                    transcript(run.main.events()).iter().map(|line| line.to_string() + "\n").collect();
-                case.transcript = Some(lines.concat());
-            }
-            if self.events {
-                case.events = run.ledgers().flat_map(Ledger::events).cloned().collect();
-            }
+            let told = told(case);
+            self.more().add_to(case, run, &told);
         }
         Cow::Owned(result)
     }
@@ -156,7 +185,7 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
     fs::write(path, text).map_err(|error| cannot_write(path, &error))
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
+pub(super) fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
     CommandError::setup(format_args!("cannot write `{}`: {error}", path.display()))
 }
 

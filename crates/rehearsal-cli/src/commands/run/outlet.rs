@@ -1,0 +1,181 @@
+//! What is left of cases as they end: text for people, JSON and JUnit XML for programs.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use rehearsal_core::{CaseResult, RunResult};
+use rehearsal_run::Outlet;
+use rehearsal_sim::CaseRun;
+
+use super::junit::Junit;
+use super::parts::Parts;
+use super::print::Printer;
+use super::progress::Progress;
+use super::show::{More, Told};
+use crate::error::CommandError;
+use crate::output;
+
+/// What is left of a run.
+pub(super) struct Wanted {
+    pub(super) printer: Printer,
+    /// Standard output belongs to the JSON: what is for people goes to standard error, when the run has ended.
+    pub(super) json_to_stdout: bool,
+    /// Whether results are wanted as JSON.
+    pub(super) json: bool,
+    /// What they are to have beside what cases came to.
+    pub(super) more: More,
+    /// Whether results are wanted as JSON without more.
+    pub(super) plain_json: bool,
+    pub(super) junit: bool,
+}
+
+/// The command that repeats just one case.
+pub(super) type Again = Box<dyn Fn(&CaseResult) -> Option<String> + Send + Sync>;
+
+/// Takes what cases come to.
+pub(super) struct Writer {
+    wanted: Wanted,
+    again: Again,
+    texts: Arc<Parts>,
+    json: Parts,
+    plain: Parts,
+    junit: Option<Junit>,
+    /// Tells whoever prints that there is something new.
+    news: Mutex<Option<Sender<()>>>,
+    printing: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    pub(super) fn new(wanted: Wanted, again: Again, progress: Progress) -> Self {
+        let texts = Arc::<Parts>::default();
+        let (mut news, mut printing) = (None, None);
+        if !wanted.json_to_stdout {
+            let (sender, receiver) = channel();
+            let texts = texts.clone();
+            // A reader that is slow, or stops to look, must not hold up the run.
+            let thread = thread::Builder::new().name("printer".to_owned());
+            printing = thread.spawn(move || print(&texts, &receiver, &progress)).ok();
+            news = printing.is_some().then_some(sender);
+        }
+        let junit = wanted.junit.then(Junit::default);
+        let (news, printing) = (Mutex::new(news), Mutex::new(printing));
+        Self { wanted, again, texts, json: Parts::default(), plain: Parts::default(), junit, news, printing }
+    }
+
+    /// Writes the JSON with all that was asked for.
+    pub(super) fn json(&self, result: &RunResult, to: impl Write) -> io::Result<()> {
+        write_json(result, &self.json, to)
+    }
+
+    /// Writes the JSON of the results to a file.
+    pub(super) fn json_file(&self, result: &RunResult, path: &Path) -> Result<(), CommandError> {
+        in_file(path, |file| write_json(result, &self.json, file))
+    }
+
+    /// Writes the JSON without more to a file.
+    pub(super) fn plain_json_file(&self, result: &RunResult, path: &Path) -> Result<(), CommandError> {
+        in_file(path, |file| write_json(result, &self.plain, file))
+    }
+
+    /// Writes the JUnit XML to a file.
+    pub(super) fn junit_file(&self, result: &RunResult, path: &Path) -> Result<(), CommandError> {
+        let Some(junit) = &self.junit else { return Ok(()) };
+        in_file(path, |file| junit.write(result, file))
+    }
+
+    /// Prints what is not printed yet: all that is left, in order.
+    pub(super) fn finish(&self, write: fn(&str)) {
+        drop(self.news.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let printing = self.printing.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(printing) = printing {
+            let _it_printed_what_it_could = printing.join();
+        }
+        for order in self.texts.orders() {
+            print_part(&self.texts, order, write);
+        }
+    }
+}
+
+impl Outlet for Writer {
+    fn ended(&self, order: usize, mut result: CaseResult, run: &CaseRun) {
+        let told = Told { from: None, again: (self.again)(&result) };
+        let text = self.wanted.printer.case(&result, &run.main, &told);
+        self.texts.put(order, text.as_bytes());
+        if let Some(news) = &*self.news.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _nobody_prints = news.send(());
+        }
+        if let Some(junit) = &self.junit {
+            junit.take(order, &result);
+        }
+        let json = |result: &CaseResult| rehearsal_core::json::to_string_pretty(result).unwrap_or_default();
+        if self.wanted.plain_json {
+            self.plain.put(order, json(&result).as_bytes());
+        }
+        if self.wanted.json {
+            self.wanted.more.add_to(&mut result, run, &told);
+            self.json.put(order, json(&result).as_bytes());
+        }
+    }
+}
+
+/// Prints what has come, in order, until nobody brings anything more. What comes after a gap is left.
+fn print(texts: &Parts, news: &Receiver<()>, progress: &Progress) {
+    let mut next = 0;
+    while news.recv().is_ok() {
+        while let Some(text) = texts.take(next) {
+            next += 1;
+            if let Ok(text) = text {
+                progress.beside(|| write_text(&text, output::data));
+            }
+        }
+    }
+}
+
+fn print_part(texts: &Parts, order: usize, write: fn(&str)) {
+    if let Some(Ok(text)) = texts.take(order) {
+        write_text(&text, write);
+    }
+}
+
+fn write_text(text: &[u8], write: fn(&str)) {
+    if let Some(text) = String::from_utf8_lossy(text).strip_suffix('\n') {
+        write(text);
+    }
+}
+
+/// Writes a result with those of its cases in their place.
+fn write_json(result: &RunResult, cases: &Parts, mut to: impl Write) -> io::Result<()> {
+    const NONE: &str = "\"results\": []";
+    let frame = rehearsal_core::json::to_string_pretty(result).map_err(io::Error::other)?;
+    let orders = cases.orders();
+    // Nothing before it holds a text that somebody else wrote, but the name of an EvalSet, in which quotes are escaped.
+    let Some(at) = frame.find(NONE).filter(|_| !orders.is_empty()) else {
+        return writeln!(to, "{frame}");
+    };
+    to.write_all(frame[..at].as_bytes())?;
+    to.write_all(b"\"results\": [")?;
+    for (number, order) in orders.into_iter().enumerate() {
+        let Some(part) = cases.get(order) else { continue };
+        let part = String::from_utf8(part?).map_err(io::Error::other)?;
+        to.write_all(if number == 0 { b"\n    " } else { b",\n    " })?;
+        to.write_all(part.replace('\n', "\n    ").as_bytes())?;
+    }
+    to.write_all(b"\n  ]")?;
+    writeln!(to, "{}", &frame[at + NONE.len()..])
+}
+
+fn in_file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), CommandError> {
+    let written = File::create(path).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.flush()
+    });
+    written.map_err(|error| super::show::cannot_write(path, &error))
+}

@@ -1,0 +1,412 @@
+//! Blocks and drafts: the cases of runs that nobody plays along with.
+
+use bytes::Bytes;
+use rehearsal_core::{SessionId, SessionPart};
+use serde_json::Value;
+
+use super::json;
+use crate::block::{self, Block, CaseHead, Draft, Packed, SessionHead};
+use crate::db::{Cell, Db, Op, first, odd};
+use crate::word::Word as _;
+use crate::{Change, SessionQuery, SessionRecord, SessionSource, SessionStatus, StoreError};
+
+const PUT_BLOCK: &str = "INSERT INTO blocks \
+    (run_id, number, first_case, last_case, oldest, newest, sessions, heads, results, events) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (run_id, number) DO UPDATE SET \
+    first_case = excluded.first_case, last_case = excluded.last_case, oldest = excluded.oldest, \
+    newest = excluded.newest, sessions = excluded.sessions, heads = excluded.heads, results = excluded.results, \
+    events = excluded.events";
+const REMOVE_DRAFTS: &str = "DELETE FROM drafts WHERE run_id = $1 AND case_number = $2";
+const PUT_DRAFT: &str = "INSERT INTO drafts (run_id, case_number, part, since, head, lines) \
+    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (run_id, case_number, part, since) DO UPDATE SET \
+    head = excluded.head, lines = excluded.lines";
+const RUN_OF: &str = "SELECT id, status FROM runs WHERE substr(id, 9) = $1";
+const BLOCKS_OF_CASE: &str = "SELECT number, heads FROM blocks \
+    WHERE run_id = $1 AND first_case <= $2 AND last_case >= $3 ORDER BY number";
+const DRAFTS_OF_SESSION: &str = "SELECT head, lines FROM drafts \
+    WHERE run_id = $1 AND case_number = $2 AND part = $3 ORDER BY since";
+/// How many blocks are looked through at a time.
+const PAGE: u64 = 32;
+
+/// Keeps cases that have ended, in place of what they were while they ran.
+#[derive(Debug)]
+pub(crate) struct PutBlock {
+    run: String,
+    number: u64,
+    cases: Vec<u32>,
+    packed: Packed,
+}
+
+impl PutBlock {
+    pub(crate) fn new(run: &str, block: &Block) -> Result<Self, StoreError> {
+        let cases = block.cases.iter().map(|case| case.number).collect();
+        Ok(Self { run: run.to_owned(), number: block.number, cases, packed: Packed::of(&block.cases)? })
+    }
+}
+
+impl Op for PutBlock {
+    type Output = ();
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
+        put(db, &self.run, self.number, &self.packed).await?;
+        for case in &self.cases {
+            db.run(REMOVE_DRAFTS, &[self.run.as_str().into(), u64::from(*case).into()]).await?;
+        }
+        told.push(Change::Everything);
+        Ok(())
+    }
+}
+
+async fn put<D: Db>(db: &mut D, run: &str, number: u64, packed: &Packed) -> Result<(), StoreError> {
+    let binds: [Cell; 10] = [
+        run.into(),
+        number.into(),
+        u64::from(packed.first_case).into(),
+        u64::from(packed.last_case).into(),
+        packed.oldest.into(),
+        packed.newest.into(),
+        packed.sessions.into(),
+        Bytes::from(packed.heads.clone()).into(),
+        Bytes::from(packed.results.clone()).into(),
+        Bytes::from(packed.events.clone()).into(),
+    ];
+    db.run(PUT_BLOCK, &binds).await?;
+    Ok(())
+}
+
+/// Keeps what cases that go on have done.
+#[derive(Debug)]
+pub(crate) struct PutDrafts {
+    run: String,
+    rows: Vec<Vec<Cell>>,
+    gone: Vec<u32>,
+}
+
+impl PutDrafts {
+    pub(crate) fn new(run: &str, drafts: &[Draft], gone: &[u32]) -> Result<Self, StoreError> {
+        let row = |draft: &Draft| {
+            Ok(vec![
+                run.into(),
+                u64::from(draft.case).into(),
+                draft.head.part.word().into(),
+                draft.since.into(),
+                json(&draft.head)?.into(),
+                Bytes::from(draft.lines.clone()).into(),
+            ])
+        };
+        let rows = drafts.iter().map(row).collect::<Result<_, StoreError>>()?;
+        Ok(Self { run: run.to_owned(), rows, gone: gone.to_vec() })
+    }
+}
+
+impl Op for PutDrafts {
+    type Output = ();
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
+        for case in &self.gone {
+            db.run(REMOVE_DRAFTS, &[self.run.as_str().into(), u64::from(*case).into()]).await?;
+        }
+        db.run_all(PUT_DRAFT, &self.rows).await.map_err(|(_, error)| error)?;
+        told.push(Change::Everything);
+        Ok(())
+    }
+}
+
+/// Removes all drafts of a run: what its cases did that came to no end.
+#[derive(Debug)]
+pub(crate) struct RemoveDrafts(pub(crate) String);
+
+impl Op for RemoveDrafts {
+    type Output = ();
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
+        db.run("DELETE FROM drafts WHERE run_id = $1", &[self.0.as_str().into()]).await?;
+        told.push(Change::Everything);
+        Ok(())
+    }
+}
+
+/// A case of a run that is kept in a block: where it stands, and what it came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptResult {
+    /// The number of its block.
+    pub block: u64,
+    /// Its number in the run.
+    pub number: u32,
+    /// Its place in the suite.
+    pub place: u64,
+    /// Which repeat of it.
+    pub repeat: u32,
+    /// What it came to, as a line of JSON.
+    pub result: String,
+}
+
+/// What the cases of a run came to, a block at a time.
+#[derive(Debug)]
+pub(crate) struct FindResults {
+    pub(crate) run: String,
+    /// Only of blocks after this one.
+    pub(crate) after: Option<u64>,
+    pub(crate) blocks: u64,
+}
+
+impl Op for FindResults {
+    type Output = Vec<KeptResult>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let after = self.after.map_or(-1, |after| i64::try_from(after).unwrap_or(i64::MAX));
+        results(db, &self.run, after, self.blocks).await
+    }
+}
+
+async fn results<D: Db>(db: &mut D, run: &str, after: i64, most: u64) -> Result<Vec<KeptResult>, StoreError> {
+    let sql = format!(
+        "SELECT number, heads, results FROM blocks WHERE run_id = $1 AND number > $2 ORDER BY number LIMIT {most}"
+    );
+    let mut found = Vec::new();
+    for mut row in db.rows(&sql, &[run.into(), after.into()]).await? {
+        let (number, heads) = (row.count()?, block::heads(&row.bytes()?)?);
+        let lines = block::lines(block::whole(&row.bytes()?)?)?;
+        if lines.len() != heads.len() {
+            return Err(odd("a block with another number of results than of cases"));
+        }
+        found.extend(heads.into_iter().zip(lines).map(|(head, result)| KeptResult {
+            block: number,
+            number: head.number,
+            place: head.place,
+            repeat: head.repeat,
+            result,
+        }));
+    }
+    Ok(found)
+}
+
+/// The result of a run with those of its cases, which stand apart.
+pub(super) async fn with_cases<D: Db>(db: &mut D, run: &str, mut result: Value) -> Result<Value, StoreError> {
+    let mut cases = results(db, run, -1, u64::from(u32::MAX)).await?;
+    if cases.is_empty() {
+        return Ok(result);
+    }
+    cases.sort_by_key(|case| (case.place, case.repeat));
+    let read = |case: KeptResult| {
+        rehearsal_core::json::from_str::<Value>(&case.result)
+            .map_err(|error| odd(format!("the result of a case cannot be read: {error}")))
+    };
+    let cases = cases.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    if let Some(fields) = result.as_object_mut() {
+        fields.insert("results".to_owned(), Value::Array(cases));
+    }
+    Ok(result)
+}
+
+/// Where a session is that has no row.
+struct Place {
+    run: String,
+    case: u32,
+    part: SessionPart,
+    is_running: bool,
+}
+
+async fn place<D: Db>(db: &mut D, session: &SessionId) -> Result<Option<Place>, StoreError> {
+    let Some(family) = block::family(session) else { return Ok(None) };
+    let Some(mut row) = first(db, RUN_OF, &[family.into()]).await? else { return Ok(None) };
+    let Some((case, part)) = block::number_of(session) else { return Ok(None) };
+    let run = row.text()?;
+    Ok(Some(Place { run, case, part, is_running: row.text()? == "running" }))
+}
+
+/// The block of a session, with the heads of its cases.
+async fn block_of<D: Db>(db: &mut D, place: &Place) -> Result<Option<(u64, Vec<CaseHead>)>, StoreError> {
+    let case = u64::from(place.case);
+    for mut row in db.rows(BLOCKS_OF_CASE, &[place.run.as_str().into(), case.into(), case.into()]).await? {
+        let (number, heads) = (row.count()?, block::heads(&row.bytes()?)?);
+        if block::span(&heads, place.case, place.part).is_some() {
+            return Ok(Some((number, heads)));
+        }
+    }
+    Ok(None)
+}
+
+/// A session without a row.
+pub(super) async fn session<D: Db>(
+    db: &mut D,
+    session: &SessionId,
+) -> Result<Option<SessionRecord>, StoreError> {
+    let Some(place) = place(db, session).await? else { return Ok(None) };
+    if let Some((_, heads)) = block_of(db, &place).await? {
+        let of_case = heads.into_iter().find(|head| head.number == place.case);
+        let sessions = of_case.into_iter().flat_map(|head| head.sessions);
+        let head = sessions.into_iter().find(|head| head.part == place.part);
+        return head.map(|head| block::record(&place.run, place.case, head)).transpose();
+    }
+    let binds = [place.run.as_str().into(), u64::from(place.case).into(), place.part.word().into()];
+    let Some(mut row) = db.rows(DRAFTS_OF_SESSION, &binds).await?.pop() else { return Ok(None) };
+    let mut head: SessionHead = row.json()?;
+    unfinished(&mut head, place.is_running);
+    block::record(&place.run, place.case, head).map(Some)
+}
+
+/// What goes on when nobody runs it any more was cancelled.
+fn unfinished(head: &mut SessionHead, is_running: bool) {
+    if !is_running && head.status == SessionStatus::Active {
+        head.status = SessionStatus::Cancelled;
+    }
+}
+
+/// The lines of a session without a row; nothing when there is no such session.
+pub(super) async fn lines<D: Db>(db: &mut D, session: &SessionId) -> Result<Option<Vec<String>>, StoreError> {
+    let Some(place) = place(db, session).await? else { return Ok(None) };
+    if let Some((number, heads)) = block_of(db, &place).await? {
+        let span = block::span(&heads, place.case, place.part);
+        let sql = "SELECT events FROM blocks WHERE run_id = $1 AND number = $2";
+        let row = first(db, sql, &[place.run.as_str().into(), number.into()]).await?;
+        let (Some(span), Some(mut row)) = (span, row) else { return Ok(None) };
+        let events = block::whole(&row.bytes()?)?;
+        let own = events.get(span).ok_or_else(|| odd("a block that is too short"))?;
+        return block::lines(own.to_vec()).map(Some);
+    }
+    let binds = [place.run.as_str().into(), u64::from(place.case).into(), place.part.word().into()];
+    let rows = db.rows(DRAFTS_OF_SESSION, &binds).await?;
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let mut all = Vec::new();
+    for mut row in rows {
+        row.text()?;
+        all.extend_from_slice(&row.bytes()?);
+    }
+    block::lines(all).map(Some)
+}
+
+/// Removes a session without a row; whether it was there.
+pub(super) async fn delete<D: Db>(db: &mut D, session: &SessionId) -> Result<bool, StoreError> {
+    let Some(place) = place(db, session).await? else { return Ok(false) };
+    let Some((number, mut heads)) = block_of(db, &place).await? else {
+        let sql = "DELETE FROM drafts WHERE run_id = $1 AND case_number = $2 AND part = $3";
+        let binds = [place.run.as_str().into(), u64::from(place.case).into(), place.part.word().into()];
+        return Ok(db.run(sql, &binds).await? > 0);
+    };
+    let sql = "SELECT results, events FROM blocks WHERE run_id = $1 AND number = $2";
+    let row = first(db, sql, &[place.run.as_str().into(), number.into()]).await?;
+    let (Some(span), Some(mut row)) = (block::span(&heads, place.case, place.part), row) else {
+        return Ok(false);
+    };
+    let (results, mut events) = (block::whole(&row.bytes()?)?, block::whole(&row.bytes()?)?);
+    events.drain(span);
+    for head in heads.iter_mut().filter(|head| head.number == place.case) {
+        if let Some(at) = head.sessions.iter().position(|session| session.part == place.part) {
+            head.sessions.remove(at);
+            head.bytes.remove(at);
+        }
+    }
+    put(db, &place.run, number, &Packed::pack(&heads, &results, &events)?).await?;
+    Ok(true)
+}
+
+/// Sessions without rows that fit a query: at least so many of those that come first in its order, if there are so many.
+pub(super) async fn sessions<D: Db>(
+    db: &mut D,
+    query: &SessionQuery,
+    after: Option<(i64, &str)>,
+    most: usize,
+) -> Result<Vec<SessionRecord>, StoreError> {
+    if query.source.is_some_and(|source| source != SessionSource::Run) {
+        return Ok(Vec::new());
+    }
+    let search = query.search.as_deref().filter(|text| !text.is_empty()).map(str::to_lowercase);
+    let fits = |record: &SessionRecord| fits(record, query, search.as_deref(), after);
+    let mut found = drafts(db, query).await?;
+    found.retain(fits);
+    let (order, edge, bound) =
+        if query.oldest_first { ("ASC", "oldest", "newest >=") } else { ("DESC", "newest", "oldest <=") };
+    let mut skip = 0;
+    loop {
+        let (mut sql, mut binds) = (format!("SELECT run_id, {edge}, heads FROM blocks"), Vec::<Cell>::new());
+        let mut word = "WHERE";
+        if let Some(run) = &query.run {
+            sql += " WHERE run_id = $1";
+            binds.push(run.as_str().into());
+            word = "AND";
+        }
+        if let Some((time, _)) = after {
+            binds.push(time.into());
+            sql += &format!(" {word} {bound} ${}", binds.len());
+        }
+        sql +=
+            &format!(" ORDER BY {edge} {order}, run_id {order}, number {order} LIMIT {PAGE} OFFSET {skip}");
+        let rows = db.rows(&sql, &binds).await?;
+        let (read, mut at_edge) = (rows.len() as u64, None);
+        for mut row in rows {
+            let run = row.text()?;
+            at_edge = Some(row.int()?);
+            for case in block::heads(&row.bytes()?)? {
+                for head in case.sessions {
+                    let record = block::record(&run, case.number, head)?;
+                    if fits(&record) {
+                        found.push(record);
+                    }
+                }
+            }
+        }
+        skip += read;
+        if read < PAGE || is_enough(&mut found, query, most, at_edge) {
+            return Ok(found);
+        }
+    }
+}
+
+/// Whether nothing that follows can come before the last of those that are wanted.
+fn is_enough(found: &mut [SessionRecord], query: &SessionQuery, most: usize, edge: Option<i64>) -> bool {
+    let Some(edge) = edge.filter(|_| found.len() >= most && most > 0) else { return false };
+    sort(found, query.oldest_first);
+    let last = found[most - 1].created_at;
+    if query.oldest_first { last < edge } else { last > edge }
+}
+
+/// Puts sessions into the order of lists.
+pub(super) fn sort(found: &mut [SessionRecord], oldest_first: bool) {
+    found.sort_by(|a, b| {
+        let order = (a.created_at, a.id.as_str()).cmp(&(b.created_at, b.id.as_str()));
+        if oldest_first { order } else { order.reverse() }
+    });
+}
+
+fn fits(
+    record: &SessionRecord,
+    query: &SessionQuery,
+    search: Option<&str>,
+    after: Option<(i64, &str)>,
+) -> bool {
+    let words = || super::session::words(&record.id, record.description.as_deref(), record.agent.as_deref());
+    let is_after = |(time, id): (i64, &str)| {
+        let order = (record.created_at, record.id.as_str()).cmp(&(time, id));
+        if query.oldest_first { order.is_gt() } else { order.is_lt() }
+    };
+    (query.statuses.is_empty() || query.statuses.contains(&record.status))
+        && query.agent.as_ref().is_none_or(|agent| record.agent.as_ref() == Some(agent))
+        && query.run.as_ref().is_none_or(|run| record.run.as_ref() == Some(run))
+        && after.is_none_or(is_after)
+        && search.is_none_or(|text| words().contains(text))
+}
+
+async fn drafts<D: Db>(db: &mut D, query: &SessionQuery) -> Result<Vec<SessionRecord>, StoreError> {
+    let mut sql =
+        "SELECT d.run_id, d.case_number, d.head, r.status FROM drafts d JOIN runs r ON r.id = d.run_id \
+                   WHERE NOT EXISTS (SELECT 1 FROM drafts n WHERE n.run_id = d.run_id \
+                   AND n.case_number = d.case_number AND n.part = d.part AND n.since > d.since)"
+            .to_owned();
+    let mut binds: Vec<Cell> = Vec::new();
+    if let Some(run) = &query.run {
+        sql += " AND d.run_id = $1";
+        binds.push(run.as_str().into());
+    }
+    let mut found = Vec::new();
+    for mut row in db.rows(&sql, &binds).await? {
+        let (run, case) = (row.text()?, row.count()?);
+        let mut head: SessionHead = row.json()?;
+        unfinished(&mut head, row.text()? == "running");
+        let case = u32::try_from(case).map_err(|_| odd("a case with a number that none has"))?;
+        found.push(block::record(&run, case, head)?);
+    }
+    Ok(found)
+}
