@@ -346,12 +346,12 @@ mod tests {
         let mut all = Vec::new();
         for minute in 1..=minutes {
             let (mut answered, refused) = (0, governor.refused);
-            while now < Duration::from_secs(60) * minute {
+            while now < Duration::from_mins(1) * minute {
                 calls.retain(|(sent, end, outcome)| {
                     if *end <= now {
                         governor.ended(now, *sent, *outcome);
                         answered += usize::from(*outcome != Outcome::Refused);
-                        let pause = if *outcome == Outcome::Refused { 1 } else { 0 };
+                        let pause = u64::from(*outcome == Outcome::Refused);
                         waiting.push(now + Duration::from_secs(pause));
                     }
                     *end > now

@@ -71,7 +71,7 @@ enum Form {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) ledger: SessionId,
-    pub(crate) part: SessionPart,
+    pub(crate) role: SessionPart,
     pub(crate) events: Vec<Arc<Event>>,
     /// How many of them are written.
     drafted: usize,
@@ -111,7 +111,7 @@ impl Sitting {
                 None => {
                     parts.push(Part {
                         ledger: event.session.clone(),
-                        part: part_of(event),
+                        role: part_of(event),
                         events: Vec::new(),
                         drafted: 0,
                     });
@@ -148,7 +148,7 @@ impl Sitting {
 
     fn drafted(&self, draft: &Draft) {
         if let Form::Gathered { parts, .. } = &mut *self.form()
-            && let Some(part) = parts.iter_mut().find(|part| part.part == draft.head.part)
+            && let Some(part) = parts.iter_mut().find(|part| part.role == draft.head.part)
         {
             part.drafted = usize::try_from(draft.head.events).unwrap_or(usize::MAX);
         }
@@ -188,7 +188,7 @@ pub(crate) fn line(value: &impl serde::Serialize) -> Result<String, StoreError> 
 fn head(part: &Part) -> SessionHead {
     let moment = |event: Option<&Arc<Event>>| event.map_or(0, |event| event.at.as_millisecond());
     let mut head = SessionHead {
-        part: part.part,
+        part: part.role,
         created_at: moment(part.events.first()),
         updated_at: moment(part.events.last()),
         status: SessionStatus::Active,

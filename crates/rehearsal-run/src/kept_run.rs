@@ -249,8 +249,8 @@ impl KeptRun {
         let mut sessions = self.sessions.lock().await;
         self.archive.bring_to_life(&sitting, |parts| {
             let mut pending = self.pending();
-            for Part { ledger, part, events, .. } in parts {
-                let id = ids[part as usize].clone();
+            for Part { ledger, role, events, .. } in parts {
+                let id = ids[role as usize].clone();
                 sessions.entry((case, ledger)).or_insert_with(|| Kept { id, ..Kept::new() });
                 let waiting = |event| (case, Waiting { event_id: new_id(), event });
                 pending.extend(events.into_iter().map(waiting));

@@ -207,7 +207,7 @@ impl Suite {
 
     /// Runs the suite, and keeps all its runs in memory. Needs a tokio runtime.
     pub async fn run(&self) -> SuiteRun {
-        let kept: Arc<Mutex<Vec<(usize, Arc<CaseRun>)>>> = Arc::default();
+        let kept: Arc<Mutex<Vec<Ended>>> = Arc::default();
         let keep = kept.clone();
         let mut result = self
             .run_each(move |order, run| {
@@ -304,6 +304,9 @@ impl Suite {
         suite
     }
 }
+
+/// A run of a case, with its place among all runs.
+type Ended = (usize, Arc<CaseRun>);
 
 type Each = dyn Fn(usize, Arc<CaseRun>) -> BoxFuture<'static, ()> + Send + Sync;
 

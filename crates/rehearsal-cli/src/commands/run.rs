@@ -193,7 +193,8 @@ fn again(args: &RunArgs) -> impl Fn(&CaseResult) -> String + Send + Sync + 'stat
     for (role, spec) in &args.selection.models {
         words.push(format!("--model {}", quoted(&format!("{role}={spec}"))));
     }
-    let words: String = words.iter().map(|word| format!(" {word}")).collect();
+    words.insert(0, String::new());
+    let words = words.join(" ");
     move |result| {
         let file = quoted(result.file.as_deref().unwrap_or_default());
         format!("rehearse run {file} --case-seed {}{words}", result.seed)

@@ -330,10 +330,11 @@ pub(super) async fn sessions<D: Db>(
         }
         if let Some((time, _)) = after {
             binds.push(time.into());
-            sql += &format!(" {word} {bound} ${}", binds.len());
+            sql = format!("{sql} {word} {bound} ${}", binds.len());
         }
-        sql +=
-            &format!(" ORDER BY {edge} {order}, run_id {order}, number {order} LIMIT {PAGE} OFFSET {skip}");
+        let sql = format!(
+            "{sql} ORDER BY {edge} {order}, run_id {order}, number {order} LIMIT {PAGE} OFFSET {skip}"
+        );
         let rows = db.rows(&sql, &binds).await?;
         let (read, mut at_edge) = (rows.len() as u64, None);
         for mut row in rows {

@@ -149,7 +149,7 @@ behaviours! {
         let main = session_id(&run, 4, SessionPart::Main).unwrap();
         assert_eq!(listed(home, found(&main.as_str()[..8])).await, [main]);
         let active = SessionQuery { statuses: vec![SessionStatus::Active], ..SessionQuery::default() };
-        assert_eq!(listed(home, active).await, [api.clone()]);
+        assert_eq!(listed(home, active).await, std::slice::from_ref(&api));
         let source = SessionQuery { source: Some(SessionSource::Api), ..SessionQuery::default() };
         assert_eq!(listed(home, source).await, [api]);
         let agent = SessionQuery { agent: Some("cook".to_owned()), ..SessionQuery::default() };

@@ -20,6 +20,7 @@ use crate::error::CommandError;
 use crate::output;
 
 /// What is left of a run.
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub(super) struct Wanted {
     pub(super) printer: Printer,
     /// Standard output belongs to the JSON: what is for people goes to standard error, when the run has ended.
@@ -156,7 +157,7 @@ fn write_json(result: &RunResult, cases: &Parts, mut to: impl Write) -> io::Resu
     let Some(at) = frame.find(NONE).filter(|_| !orders.is_empty()) else {
         return writeln!(to, "{frame}");
     };
-    to.write_all(frame[..at].as_bytes())?;
+    to.write_all(&frame.as_bytes()[..at])?;
     to.write_all(b"\"results\": [")?;
     for (number, order) in orders.into_iter().enumerate() {
         let Some(part) = cases.get(order) else { continue };
