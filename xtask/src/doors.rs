@@ -45,7 +45,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("rehearsal-agent", &["rehearsal-core"]),
     ("rehearsal-metrics", &["rehearsal-core", "rehearsal-js"]),
     ("rehearsal-store", &["rehearsal-core"]),
-    ("rehearsal-core", &[]),
+    ("rehearsal-core", &["rehearsal-schema"]),
+    ("rehearsal-schema", &[]),
     ("rehearsal-web", &[]),
     // The library people depend on: everything but the program and its server.
     (
@@ -71,6 +72,11 @@ const PROGRAMS: &[&str] = &["rehearsal-cli", "xtask"];
 const RESERVED: &[(&str, &[&str], &str)] = &[
     ("rusqlite", &["rehearsal-store"], "only the store opens a database"),
     ("tokio-postgres", &["rehearsal-store"], "only the store opens a database"),
+    (
+        "jsonschema",
+        &["rehearsal-schema"],
+        "its generic code is compiled in one room, not in each that names it",
+    ),
     (
         "reqwest",
         &["rehearsal-models", "rehearsal-world", "rehearsal-scenario", "rehearsal-server", "rehearsal-cli"],

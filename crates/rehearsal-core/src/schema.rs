@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use rehearsal_schema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -75,7 +76,7 @@ pub struct Schema {
     compiled: Arc<OnceLock<Kept>>,
 }
 
-type Compiled = Result<jsonschema::Validator, String>;
+type Compiled = Result<Validator, String>;
 
 /// Why a schema that doubles at each of many levels is not asked.
 const TOO_MUCH: &str = "its references and choices multiply so often that checking a value would not end; \
@@ -92,25 +93,13 @@ fn compiled(source: &Value) -> Arc<Compiled> {
     if let Some(found) = cache().get(&key) {
         return found.clone();
     }
-    let fresh = Arc::new(compile(source));
+    let fresh = Arc::new(Validator::compile(source));
     let mut cache = cache();
     if cache.len() >= KEPT {
         cache.clear();
     }
     cache.insert(key, fresh.clone());
     fresh
-}
-
-/// Compiles a schema as the newest draft, or as the one it names. Tools also come with schemas of older drafts that do not
-/// say so (`exclusiveMinimum: true`); what only an older draft can read is read as that.
-fn compile(source: &Value) -> Compiled {
-    let newest = jsonschema::validator_for(source);
-    let older = || [jsonschema::Draft::Draft7, jsonschema::Draft::Draft4];
-    newest.or_else(|error| {
-        let read =
-            older().into_iter().find_map(|draft| jsonschema::options().with_draft(draft).build(source).ok());
-        read.ok_or_else(|| error.to_string())
-    })
 }
 
 impl Schema {
@@ -174,11 +163,9 @@ fn violations(compiled: &Compiled, value: &Value) -> Result<Vec<Violation>, Inva
         return Ok(Vec::new());
     }
     Ok(validator
-        .iter_errors(value)
-        .map(|error| Violation {
-            path: json_path(error.instance_path().as_str()),
-            message: error.to_string(),
-        })
+        .breaks(value)
+        .into_iter()
+        .map(|broken| Violation { path: json_path(&broken.pointer), message: broken.message })
         .collect())
 }
 

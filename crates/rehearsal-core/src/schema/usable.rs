@@ -3,10 +3,11 @@
 //! Agents that run elsewhere offer tools with schemas that no validator takes: a pattern of another dialect, a reference to
 //! a document that nobody has. Whoever answers cannot mend them. What is wrong is left out, and all the rest holds.
 
+use rehearsal_schema::Validator;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Schema, compile, json_path};
+use super::{Schema, json_path};
 
 /// So many parts of a schema are looked at; one that is larger and wrong cannot be used at all.
 const MOST: usize = 10_000;
@@ -98,7 +99,7 @@ impl Cleaner<'_> {
             _ if ONE.contains(&key) => self.schema(value, &at),
             _ => {
                 let alone = Value::Object(Map::from_iter([(key.to_owned(), value.clone())]));
-                if let Err(reason) = compile(&alone) {
+                if let Err(reason) = Validator::compile(&alone) {
                     self.leave_out(&at, reason);
                     return None;
                 }
@@ -117,7 +118,7 @@ impl Cleaner<'_> {
         for (name, schema) in fields {
             let at = format!("{at}/{}", escaped(name));
             let alone = serde_json::json!({"pattern": name});
-            if by_pattern && let Err(reason) = compile(&alone) {
+            if by_pattern && let Err(reason) = Validator::compile(&alone) {
                 self.leave_out(&at, reason);
                 continue;
             }
@@ -128,7 +129,7 @@ impl Cleaner<'_> {
 
     /// The types that there are. A value of none of them cannot be refused: it may be of the one that nobody knows.
     fn types(&mut self, names: &[Value], at: &str) -> Option<Value> {
-        let known = |name: &Value| compile(&serde_json::json!({"type": name})).is_ok();
+        let known = |name: &Value| Validator::compile(&serde_json::json!({"type": name})).is_ok();
         if let Some(unknown) = names.iter().find(|name| !known(name)) {
             self.leave_out(at, format!("{} is no type", crate::json::shown(unknown)));
             return None;
@@ -146,7 +147,7 @@ impl Cleaner<'_> {
             None => false,
         };
         // Drafts of JSON Schema itself are at hand; nothing else is fetched.
-        local || (!reference.starts_with('#') && compile(&alone).is_ok())
+        local || (!reference.starts_with('#') && Validator::compile(&alone).is_ok())
     }
 }
 
