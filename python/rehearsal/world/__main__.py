@@ -1,0 +1,7 @@
+"""`python -m rehearsal.world`."""
+
+import sys
+
+from rehearsal.world.hand import main
+
+sys.exit(main())
