@@ -42,6 +42,8 @@ class Lines:
         self._read: BinaryIO = os.fdopen(read, "rb")
         self._write: BinaryIO = os.fdopen(write, "wb")
         self._mutex = threading.Lock()
+        # A state may have whole numbers of any size. Early versions of Python 3.10 do not know of a limit.
+        getattr(sys, "set_int_max_str_digits", abs)(0)
 
     def receive(self) -> Json | None:
         """Gives the next message; nothing at the end.
