@@ -336,12 +336,15 @@ class Forms:
                     "make it a field",
                 )
             names = [name for name in names if known[name].init]
-        fields = {
-            name: Field(
-                explained(self.of(hints[name]), said.arguments.get(name)), self._output or _has_to_be_given(known[name])
-            )
-            for name in names
-        }
+        fields: dict[str, Field] = {}
+        for name in names:
+            form = explained(self.of(hints[name]), said.arguments.get(name))
+            default = known[name].default
+            # What the world makes is all there.
+            if self._output or _is_missing(default):
+                fields[name] = Field(form, self._output or _is_missing(known[name].default_factory))
+            else:
+                fields[name] = Field(with_default(form, default), required=False)
 
         def make(given: dict[str, Any]) -> Any:
             return hint(**given)
@@ -404,9 +407,9 @@ def _shown(hint: Any) -> str:
     return hint.__qualname__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
 
 
-def _has_to_be_given(field: Any) -> bool:
+def _is_missing(default: Any) -> bool:
     # What stands for "no default" is a value of the module `dataclasses`, known by its class.
-    return type(field.default).__name__ == type(field.default_factory).__name__ == "_MISSING_TYPE"
+    return type(default).__name__ == "_MISSING_TYPE"
 
 
 def _at(place: str, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -61,8 +62,12 @@ def sit_down(world: type[World], what_for: Occasion) -> int:
 class _Screen:
     """What a person reads. What the world prints stands beside it, on standard error."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool = False) -> None:
         self._out: TextIO = sys.stdout
+        if alone:
+            # Another program may read it: also what the world starts writes elsewhere.
+            self._out = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding)
+            os.dup2(2, 1)
         sys.stdout = sys.stderr
 
     def say(self, text: str) -> None:
@@ -137,7 +142,7 @@ def _played(written: str, what_for: Occasion, *, chosen: bool = False) -> int:
 
 
 def _tried(written: str, what_for: Occasion, tools: bool, calls: list[str]) -> int:
-    screen = _Screen()
+    screen = _Screen(alone=True)
     outcome = 0
     try:
         played = Play(find(written), what_for)
