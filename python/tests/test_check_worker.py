@@ -274,6 +274,9 @@ def test_exceptions_name_the_line(worker: Worker) -> None:
     file = worker.folder / "checks.py"
     said = worker.failed("broken", {"calls": []})
     assert said == f"`checks:broken` raised IndexError: list index out of range ({file}:{line})"
+    (worker.folder / "reads.py").write_text("import json\ndef f(record):\n    return json.loads('x')\n")
+    said = worker.ask("check", "reads:f", args=None, record={})["message"]
+    assert said.endswith(f"JSONDecodeError: Expecting value: line 1 column 1 (char 0) ({worker.folder}/reads.py:3)")
     assert "raised TypeError: object of type 'int' has no len()" in worker.failed("raises_type_error")
     assert "Traceback" in (worker.folder / "errors").read_text()
 

@@ -330,6 +330,13 @@ def test_an_error_in_start(started: Started) -> None:
     assert "Traceback" in shop.told()
 
 
+def test_the_line_of_an_error_is_the_authors_own(started: Started) -> None:
+    shop = started(SHOP.replace("self.luck = ", "__import__('json').loads('x')  # "))
+    line = SHOP[: SHOP.index("self.luck = ")].count("\n") + 1
+    assert f"JSONDecodeError: Expecting value: line 1 column 1 (char 0) (shop.py:{line})" in shop.send(START)["message"]
+    assert shop.end(ask=False) == 1
+
+
 def test_nobody_is_there_any_more(started: Started) -> None:
     shop = started(SHOP)
     assert shop.process.stdout is not None

@@ -68,9 +68,11 @@ def in_words(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str | None:
-    """Gives file and line of the innermost frame that is not the library's own; the line of a file that has no form."""
+    """Gives file and line of the innermost frame of the author's own; of what is installed, where there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{Path(error.filename).name}:{error.lineno}"
     own = str(Path(__file__).parent)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((own, "<"))]
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
+    others = (str(Path(traceback.__file__).parent), "site-packages", "dist-packages")
+    authors = [frame for frame in frames if not any(each in frame.filename for each in others)] or frames
+    return f"{Path(authors[-1].filename).name}:{authors[-1].lineno}" if authors else None

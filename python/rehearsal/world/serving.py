@@ -40,7 +40,8 @@ class Lines:
         os.dup2(empty, 0)
         os.close(empty)
         self._read: BinaryIO = os.fdopen(read, "rb")
-        self._write: BinaryIO = os.fdopen(write, "wb")
+        # Not held back anywhere: nothing is left to be written where nobody reads any more.
+        self._write = write
         self._mutex = threading.Lock()
         # A state may have whole numbers of any size. Early versions of Python 3.10 do not know of a limit.
         getattr(sys, "set_int_max_str_digits", abs)(0)
@@ -66,9 +67,10 @@ class Lines:
         """Sends a message."""
         # Half characters, which only messages of exceptions can have here, are no UTF-8.
         text = json.dumps(message, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+        rest = memoryview(text + b"\n")
         with self._mutex:
-            self._write.write(text + b"\n")
-            self._write.flush()
+            while rest:
+                rest = rest[os.write(self._write, rest) :]
 
 
 def play(world: type[World]) -> int:

@@ -97,7 +97,7 @@ class Worker:
 
     def _check(self, function: Callable[..., Any], message: Json) -> Json:
         name = message["function"]
-        args: Any = message.get("args", {})
+        args: Any = {} if message.get("args") is None else message["args"]
         record: Any = message.get("record")
         if not isinstance(args, dict) or not isinstance(record, dict):
             raise Failed("a message `check` needs a `record` and `args`, which are objects")
@@ -323,7 +323,7 @@ def _of_this_file(name: str) -> bool:
 
 
 def _installed(name: str) -> bool:
-    return "site-packages" in name or name.startswith(os.path.dirname(os.__file__))  # noqa: PTH120
+    return "site-packages" in name or "dist-packages" in name or name.startswith(os.path.dirname(os.__file__))  # noqa: PTH120
 
 
 def _raised(what: str, error: BaseException) -> str:
