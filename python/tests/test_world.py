@@ -581,6 +581,7 @@ def test_pydantic(tmp_path: Path) -> None:
         ("start: self.x = [float('nan')]", "`self.x[0]` is nan, a number that JSON"),
         ("start: self.x = {1: 2, '1': 3}", "`self.x` has two keys that are both '1'"),
         ("start: self.x = []; self.x.append(self.x)", "contains itself"),
+        ("start: self.x = []\n        for _ in range(5000): self.x = [self.x]", "…` is nested deeper than 100"),
         ("start: self.x = {(1, 2): 3}", "`self.x` has the key (1, 2) of the class"),
         ("start: self.x = chr(0xd800)", "half a character"),
         ("def t(self): ...\n    def state(self): return []", "Shop.state gave a value of the class `list`"),

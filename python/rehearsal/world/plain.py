@@ -11,6 +11,7 @@ from typing import Any, cast
 
 # A reader of JSON need not follow deeper; the one of Rehearsal does not.
 _MOST_LEVELS = 100
+_LONGEST_PLACE = 120
 
 
 class NotPlain(ValueError):
@@ -23,6 +24,7 @@ class NotPlain(ValueError):
     """
 
     def __init__(self, place: str, what: str, hint: str) -> None:
+        place = place if len(place) <= _LONGEST_PLACE else f"{place[: _LONGEST_PLACE - 1]}…"
         self.place = place
         self.what = what
         self.hint = hint
