@@ -24,7 +24,7 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(path: &Path, text: &str, problem: &Problem) -> Self {
+    fn new(path: &Path, text: &str, problem: &Problem) -> Self {
         let (line, column) = problem.place(text);
         Self {
             severity: problem.severity.to_string(),
@@ -38,7 +38,7 @@ impl Finding {
     }
 
     /// That a file cannot be read at all.
-    pub(crate) fn unreadable(error: &ReadError) -> Self {
+    fn unreadable(error: &ReadError) -> Self {
         let message = error.to_string();
         Self {
             severity: Severity::Error.to_string(),
@@ -58,4 +58,26 @@ pub(crate) struct ReadFile {
     pub(crate) path: PathBuf,
     pub(crate) is_usable: bool,
     pub(crate) problems: Vec<Finding>,
+    /// How many problems there are beside those.
+    pub(crate) left_out: usize,
+}
+
+impl ReadFile {
+    /// A file with the problems that are shown of it: who has more is not helped by all of them, and each of them is a
+    /// walk through the file.
+    pub(crate) fn new(
+        path: PathBuf,
+        text: &str,
+        problems: &[Problem],
+        is_usable: bool,
+        shown: usize,
+    ) -> Self {
+        let told = problems.iter().take(shown).map(|problem| Finding::new(&path, text, problem)).collect();
+        Self { problems: told, left_out: problems.len().saturating_sub(shown), path, is_usable }
+    }
+
+    /// A file that cannot be read at all.
+    pub(crate) fn unreadable(path: PathBuf, error: &ReadError) -> Self {
+        Self { path, is_usable: false, problems: vec![Finding::unreadable(error)], left_out: 0 }
+    }
 }

@@ -12,7 +12,7 @@ use rehearsal_scenario::{
 
 use crate::error::CommandError;
 use crate::filter::Filter;
-use crate::findings::{Finding, ReadFile};
+use crate::findings::ReadFile;
 use crate::{files, output};
 
 /// What scenarios are read, and what is given to them beside their files.
@@ -199,8 +199,7 @@ impl Selection {
             let text = match files::read(&path) {
                 Ok(text) => text,
                 Err(error) => {
-                    let problems = vec![Finding::unreadable(&error)];
-                    outcome.files.push(ReadFile { path, is_usable: false, problems });
+                    outcome.files.push(ReadFile::unreadable(path, &error));
                     output::message(&format!("{}\n", CommandError::from(error)));
                     outcome.unusable += 1;
                     continue;
@@ -236,11 +235,8 @@ impl Selection {
             problems.sort_by_key(|problem| (problem.span.start, problem.severity));
             self.show(&path, &text, &problems);
             let errors = problems.iter().any(|problem| problem.severity == Severity::Error);
-            outcome.files.push(ReadFile {
-                path: path.clone(),
-                is_usable: !errors && scenario.is_some(),
-                problems: problems.iter().map(|problem| Finding::new(&path, &text, problem)).collect(),
-            });
+            let is_usable = !errors && scenario.is_some();
+            outcome.files.push(ReadFile::new(path.clone(), &text, &problems, is_usable, MAX_SHOWN));
             outcome.warnings +=
                 problems.iter().filter(|problem| problem.severity == Severity::Warning).count();
             match scenario.filter(|_| !errors) {

@@ -69,7 +69,14 @@ struct FoundFile<'a> {
     file: String,
     usable: bool,
     problems: &'a [Finding],
+    #[serde(skip_serializing_if = "is_none_left_out")]
+    problems_left_out: usize,
     cases: Vec<FoundCase<'a>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_none_left_out(left_out: &usize) -> bool {
+    *left_out == 0
 }
 
 #[derive(Serialize)]
@@ -86,6 +93,7 @@ fn text(outcome: &Outcome) -> Result<String, CommandError> {
         file: file.path.display().to_string(),
         usable: file.is_usable,
         problems: &file.problems,
+        problems_left_out: file.left_out,
         cases: outcome.usable.iter().filter(|loaded| loaded.path == file.path).map(FoundCase::of).collect(),
     });
     let found = Found { version: 1, files: files.collect() };
