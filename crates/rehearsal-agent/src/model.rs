@@ -35,6 +35,16 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// Answers a call.
     async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError>;
 
+    /// Gives what it makes of texts as lists of numbers, one for each text.
+    ///
+    /// # Errors
+    /// It makes none, or did not answer.
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f64>>, ModelError> {
+        let _ = texts;
+        let why = "it makes no embeddings".to_owned();
+        Err(ModelError::Unsupported { model: self.name(), why })
+    }
+
     /// Answers a call piece by piece. The last piece is [`ModelChunk::Done`].
     ///
     /// Players that cannot answer in pieces give the whole at once.

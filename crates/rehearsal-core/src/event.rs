@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 pub use beside::{
     ArtifactSaved, CueDismissed, HangUp, LaterResult, ReachedLimit, Seam, TurnDecision, UserHungUp,
-    UserSimulation,
+    UserSimulation, WorldReference, WorldStarted,
 };
 
 use crate::{
@@ -98,6 +98,8 @@ pub enum Player {
     Mock,
     /// The real tool.
     Tool,
+    /// The world of the case, which plays its tools.
+    World,
     /// An earlier ledger.
     Recording,
     /// Another agent: a simulated user, or an agent used as a tool.
@@ -114,6 +116,7 @@ impl fmt::Display for Player {
             Self::Script => "script",
             Self::Mock => "mock",
             Self::Tool => "tool",
+            Self::World => "world",
             Self::Recording => "recording",
             Self::Agent => "agent",
             Self::Engine => "engine",
@@ -206,6 +209,18 @@ pub enum EventBody {
         /// What came of each.
         commands: Vec<CommandRun>,
     },
+    /// The world of the case was started: it plays tools from now on.
+    WorldStarted(WorldStarted),
+    /// The world of the case said something for the log.
+    WorldLog {
+        /// What.
+        text: String,
+    },
+    /// The states with which evaluations of the last step compare that of the world.
+    WorldReferences {
+        /// What came of each.
+        references: Vec<WorldReference>,
+    },
     /// A limit of time was reached; the session ends.
     TimeLimit(ReachedLimit),
     /// The folder of the run stays when the run is over.
@@ -272,7 +287,7 @@ pub enum EventBody {
 
 impl EventBody {
     /// The names of all kinds, as they are written.
-    pub const KINDS: [&str; 35] = [
+    pub const KINDS: [&str; 38] = [
         "session_started",
         "agent_started",
         "agent_ended",
@@ -291,6 +306,9 @@ impl EventBody {
         "step_started",
         "step_ended",
         "step_commands",
+        "world_started",
+        "world_log",
+        "world_references",
         "time_limit",
         "folder_kept",
         "turn_ended",
@@ -331,6 +349,9 @@ impl EventBody {
             Self::StepStarted(_) => "step_started",
             Self::StepEnded(_) => "step_ended",
             Self::StepCommands { .. } => "step_commands",
+            Self::WorldStarted(_) => "world_started",
+            Self::WorldLog { .. } => "world_log",
+            Self::WorldReferences { .. } => "world_references",
             Self::TimeLimit(_) => "time_limit",
             Self::FolderKept { .. } => "folder_kept",
             Self::TurnEnded(_) => "turn_ended",
@@ -373,6 +394,9 @@ impl EventBody {
             Self::StepStarted(_)
             | Self::StepEnded(_)
             | Self::StepCommands { .. }
+            | Self::WorldStarted(_)
+            | Self::WorldLog { .. }
+            | Self::WorldReferences { .. }
             | Self::TimeLimit(_)
             | Self::FolderKept { .. }
             | Self::TurnEnded(_)

@@ -30,7 +30,8 @@ pub use content::{
 pub use event::{
     ArtifactSaved, CueDismissed, Decision, Draft, EndReason, Event, EventBody, Failure, HangUp,
     LEDGER_VERSION, LaterResult, PendingCall, Phase, Player, ReachedLimit, RequestRecord, Seam, SessionPart,
-    SessionStarted, ToolError, ToolOutcome, ToolResult, TurnDecision, UserHungUp, UserSimulation, Yield,
+    SessionStarted, ToolError, ToolOutcome, ToolResult, TurnDecision, UserHungUp, UserSimulation,
+    WorldReference, WorldStarted, Yield,
 };
 pub use id::{CallId, Ids, InvocationId, SessionId, TurnId};
 pub use jiff::Timestamp;
@@ -44,7 +45,9 @@ pub use result::{
     TokenUsage, TrajectoryKind, TrajectoryStep, Verdict, upgraded,
 };
 pub use schema::{InvalidSchema, Schema, ToolDeclaration, Unchecked, Violation};
-pub use state::{NotAnObject, Overwrite, SCENARIO, SESSION, State, StatePatch, USER, merge_patch};
+pub use state::{
+    NotAnObject, Overwrite, SCENARIO, SESSION, State, StatePatch, USER, merge_patch, strip_nulls,
+};
 pub use step::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted, TurnEnded};
 pub use text::shorten;
 pub use transcript::{Line, LineKind, transcript};

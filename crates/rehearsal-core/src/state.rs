@@ -126,6 +126,12 @@ impl StatePatch {
         Self::one(scope, key, patch)
     }
 
+    /// The patch that makes a scope exactly `new` where it is `old`. Neither may hold what is null in an object: see
+    /// [`strip_nulls`].
+    pub fn between(scope: &str, old: &Map<String, Value>, new: Map<String, Value>) -> Self {
+        Self { scopes: BTreeMap::from([(scope.into(), difference(old, new))]) }
+    }
+
     /// Takes a later patch into this one where both touch different keys; where they touch the same key, which
     /// a merge patch cannot express in general, gives it back.
     pub fn absorb(&mut self, later: Self) -> Option<Self> {
@@ -216,6 +222,16 @@ fn merge_fields(fields: &mut Map<String, Value>, changes: &Map<String, Value>) {
             other => drop(fields.insert(key.clone(), other.clone())),
         }
     }
+}
+
+/// Takes out what is null: a merge patch has no other word for absent.
+pub fn strip_nulls(fields: &mut Map<String, Value>) {
+    fields.retain(|_, value| {
+        if let Value::Object(fields) = value {
+            strip_nulls(fields);
+        }
+        !value.is_null()
+    });
 }
 
 fn difference(old: &Map<String, Value>, mut new: Map<String, Value>) -> Map<String, Value> {

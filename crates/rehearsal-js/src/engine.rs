@@ -184,7 +184,16 @@ impl Run<'_> {
             if !defines.call::<_, bool>((source.as_str(), function.clone()))? {
                 return Ok(Err(Failure::NotJson("a built-in function; call it".into())));
             }
-            value = function.call((args, input, context))?;
+            value = match &self.scope.handed {
+                None => function.call((args, input, context))?,
+                Some(handed) => {
+                    let mut list = rquickjs::function::Args::new(ctx.clone(), handed.len());
+                    for each in handed {
+                        list.push_arg(parse(ctx, each)?)?;
+                    }
+                    list.apply(function)?
+                }
+            };
         }
         if value.is_promise() {
             return Ok(Err(Failure::NotJson("a promise; nothing is awaited here".into())));
@@ -192,7 +201,10 @@ impl Run<'_> {
         if self.program.wanted == Wanted::Truth && !value.is_function() {
             return Ok(Ok(value.get::<Coerced<bool>>()?.0.to_string()));
         }
-        self.json(&tools, value)
+        let value = self.json(&tools, value)?;
+        let Some(name) = &self.scope.kept else { return Ok(value) };
+        let kept = self.json(&tools, ctx.globals().get(name.as_str())?)?;
+        Ok(value.and_then(|value| Ok(format!("{{\"value\":{value},\"kept\":{}}}", kept?))))
     }
 
     /// Sets the scene and gives the functions of the prelude.

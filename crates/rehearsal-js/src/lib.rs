@@ -246,8 +246,15 @@ pub struct Scope {
     pub input: Value,
     /// What is known around the call.
     pub context: Value,
+    /// What a function that is the value is called with, where that is not `args`, `input` and `context`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handed: Option<Vec<Value>>,
     /// Further names, such as `transcript`.
     pub globals: Map<String, Value>,
+    /// The one of them that code may change, and that comes back beside the value: see
+    /// [`Workers::evaluate_keeping`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
     /// The time that `Date` tells, in milliseconds since 1970.
     pub now_ms: i64,
     /// The seed of `Math.random`.

@@ -57,6 +57,22 @@ impl Workers {
         Self { shared: Arc::new(Shared { command, deadline, permits, idle: Mutex::default() }) }
     }
 
+    /// Evaluates an expression that may change one of the names of its scope; gives its value, and what that name stands
+    /// for afterwards.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub async fn evaluate_keeping(
+        &self,
+        expression: &Expression,
+        scope: Scope,
+        name: &str,
+    ) -> Result<(Value, Value), JsError> {
+        let scope = Scope { kept: Some(name.to_owned()), ..scope };
+        let mut both = self.evaluate(expression, scope).await?;
+        Ok((both["value"].take(), both["kept"].take()))
+    }
+
     /// Evaluates an expression. An evaluation whose caller has gone away still ends, and its answer is dropped.
     pub async fn evaluate(&self, expression: &Expression, scope: Scope) -> Result<Value, JsError> {
         let lost = |source: io::Error| JsError::Worker { place: expression.place.clone(), source };

@@ -7,8 +7,10 @@
 
 mod bounds;
 mod calls;
+mod check_program;
 mod files;
 mod final_answer;
+mod how;
 mod page;
 mod pattern;
 mod place;
@@ -28,6 +30,7 @@ use crate::{Assessment, InvalidAnswer, Metric, Prices, Watcher};
 
 pub use calls::CallStatus;
 pub use final_answer::{AnswerPath, InvalidPath};
+pub use how::{How, OF_ALL, OF_REPLIES, Replies};
 pub use page::evaluators_page;
 pub use pattern::{ArgumentPattern, ValueQuery};
 pub use place::{LooksAt, Misplaced, Place};
@@ -44,6 +47,8 @@ pub trait Evaluator: Sized {
     const KEYS: &'static [Key];
     /// What else the page of reference says of it, with an example.
     const PAGE: &'static str;
+    /// Whether it looks at a reply, so that it can be asked of other ones than the last.
+    const OF_REPLIES: bool = false;
 
     /// Makes one of its parameters.
     fn read(given: &mut Given<'_>) -> Self;
@@ -65,7 +70,7 @@ pub trait Evaluator: Sized {
         None
     }
 
-    /// Concludes from the judge's answers, in the order of the questions.
+    /// Concludes from the answers, in the order of the requests.
     ///
     /// # Errors
     /// They do not have the form that was asked for.
@@ -84,9 +89,34 @@ pub trait Evaluator: Sized {
         None
     }
 
+    /// The judges it asks, each by the key in `models` that it is named by.
+    fn judges(&self) -> Vec<Option<&str>> {
+        if self.needs_judge() { vec![self.judge_key()] } else { Vec::new() }
+    }
+
+    /// The checks of the author's own that it asks.
+    fn programs(&self) -> Vec<&CheckProgram> {
+        Vec::new()
+    }
+
     /// The command that has to be run when the step ends.
     fn command(&self) -> Option<&str> {
         None
+    }
+
+    /// The commands that have to be run when the step ends.
+    fn commands(&self) -> Vec<&str> {
+        self.command().into_iter().collect()
+    }
+
+    /// The evaluations that it is made of.
+    fn parts(&self) -> Vec<&Part> {
+        Vec::new()
+    }
+
+    /// The states of a world that have to be made when the step ends, as they then stand on the ledger.
+    fn world_references(&self) -> Vec<Value> {
+        Vec::new()
     }
 
     /// The tools of which it looks at calls, by name; nothing where it looks at no calls, and none where at all of them.
@@ -162,14 +192,34 @@ macro_rules! evaluators {
                 match self { $(Self::$kind(evaluator) => evaluator.needs_judge()),* }
             }
 
-            /// The judge it names, by its key in `models`.
-            pub fn judge_key(&self) -> Option<&str> {
-                match self { $(Self::$kind(evaluator) => evaluator.judge_key()),* }
+            /// The judges it asks, each by the key in `models` that it is named by.
+            pub fn judges(&self) -> Vec<Option<&str>> {
+                match self { $(Self::$kind(evaluator) => evaluator.judges()),* }
             }
 
-            /// The command that has to be run when the step ends.
-            pub fn command(&self) -> Option<&str> {
-                match self { $(Self::$kind(evaluator) => evaluator.command()),* }
+            /// The checks of the author's own that it asks.
+            pub fn programs(&self) -> Vec<&CheckProgram> {
+                match self { $(Self::$kind(evaluator) => evaluator.programs()),* }
+            }
+
+            /// Whether anybody has to be asked: a judge, or a check of the author's own.
+            pub fn asks(&self) -> bool {
+                self.needs_judge() || !self.programs().is_empty()
+            }
+
+            /// The commands that have to be run when the step ends.
+            pub fn commands(&self) -> Vec<&str> {
+                match self { $(Self::$kind(evaluator) => evaluator.commands()),* }
+            }
+
+            /// The evaluations that it is made of.
+            pub fn parts(&self) -> Vec<&Part> {
+                match self { $(Self::$kind(evaluator) => evaluator.parts()),* }
+            }
+
+            /// The states of a world that have to be made when the step ends, as they then stand on the ledger.
+            pub fn world_references(&self) -> Vec<Value> {
+                match self { $(Self::$kind(evaluator) => evaluator.world_references()),* }
             }
 
             /// The tools of which it looks at calls, by name; nothing where it looks at no calls, and none where at all
@@ -188,6 +238,10 @@ macro_rules! evaluators {
 
 evaluators! {
     string_contains::StringContains,
+    contains_any::ContainsAny,
+    contains_all::ContainsAll,
+    equals::Equals,
+    similar::Similar,
     regex_match::RegexMatch,
     json_path::JsonPath,
     answer_schema::AnswerSchema,
@@ -203,6 +257,7 @@ evaluators! {
     token_count::TokenCount,
     cost::Cost,
     state::State,
+    world_state::WorldState,
     file_exists::FileExists,
     file_contains::FileContains,
     command_exit_code_is::CommandExitCodeIs,
@@ -210,13 +265,22 @@ evaluators! {
     conversation_flow::ConversationFlow,
     user_satisfaction::UserSatisfaction,
     context_retention::ContextRetention,
+    python::Python,
+    javascript::JavaScript,
+    command::Command,
+    group::Group,
 }
 
+pub use check_program::{CheckCommand, CheckProgram, CheckRequest};
 pub use conversation_flow::FlowPattern;
+pub(crate) use cost::known_cost;
+pub use group::Part;
 pub use json_path::JsonPathCheck;
 pub use llm_judge::Expectation;
+pub use similar::Similarity;
 pub use trajectory::TrajectoryCall;
 pub use user_satisfaction::SatisfactionMethod;
+pub use world_state::ExpectedWorld;
 
 /// A kind of evaluator: all that is known of it without its parameters.
 #[derive(Clone, Copy, Debug)]
@@ -229,6 +293,8 @@ pub struct Kind {
     pub looks_at: LooksAt,
     /// Its parameters.
     pub keys: &'static [Key],
+    /// Whether it looks at a reply, so that it can be asked of other ones than the last.
+    pub of_replies: bool,
     page: &'static str,
     rules: fn() -> Value,
     read: fn(&mut Given<'_>) -> Check,
@@ -241,6 +307,7 @@ impl Kind {
             about: E::ABOUT,
             looks_at: E::LOOKS_AT,
             keys: E::KEYS,
+            of_replies: E::OF_REPLIES,
             page: E::PAGE,
             rules: E::rules,
             read,
@@ -257,15 +324,22 @@ impl Kind {
         (self.read)(given)
     }
 
+    /// The keys that say how one of this kind is asked.
+    pub fn how_keys(&self) -> &'static [Key] {
+        if self.of_replies { OF_REPLIES } else { OF_ALL }
+    }
+
     /// The JSON Schema of an evaluation of this kind, `type` and `description` included.
     pub fn schema(&self) -> Value {
         let mut schema = keys::schema(self.keys);
         let own = schema["properties"].take();
+        let how = keys::schema(self.how_keys())["properties"].take();
         let mut properties = json!({
             "type": {"const": self.name, "description": self.about},
             "description": {"type": "string", "description": "Why it is asked, in your own words."},
         });
         extend(&mut properties, own, |name| name != "description");
+        extend(&mut properties, how, |name| name != "description");
         schema["description"] = self.about.into();
         schema["properties"] = properties;
         let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -290,6 +364,27 @@ pub struct InvalidCheck {
 }
 
 impl Check {
+    /// Reads how an evaluation is asked, and the evaluation, from JSON: an object with its `type` and its parameters.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn asked_from_json(value: Value) -> Result<(How, Self), InvalidCheck> {
+        let Value::Object(mut fields) = value else {
+            return Err(InvalidCheck { problems: vec!["an evaluation is an object".to_owned()] });
+        };
+        let name = fields.get("type").and_then(Value::as_str);
+        let Some(kind) = name.and_then(Kind::named) else {
+            return Self::from_json(Value::Object(fields)).map(|check| (How::default(), check));
+        };
+        let mut own = Map::new();
+        for key in kind.how_keys() {
+            own.extend(fields.shift_remove_entry(key.name));
+        }
+        let how = JsonSource::read(kind.how_keys(), own, |given| How::read(given, kind))
+            .map_err(|problems| InvalidCheck { problems })?;
+        Self::from_json(Value::Object(fields)).map(|check| (how, check))
+    }
+
     /// Reads an evaluation from JSON: an object with its `type` and its parameters.
     ///
     /// ```
@@ -326,7 +421,7 @@ impl Check {
 
     /// As a metric that goes by `name` and looks at `scope`.
     pub fn scoped(self, name: impl Into<String>, scope: Scope) -> ScopedCheck {
-        ScopedCheck { name: name.into(), scope, check: self, prices: Arc::default() }
+        ScopedCheck { name: name.into(), scope, check: self, how: How::default(), prices: Arc::default() }
     }
 }
 
@@ -352,10 +447,17 @@ pub struct ScopedCheck {
     name: String,
     scope: Scope,
     check: Check,
+    how: How,
     prices: Arc<Prices>,
 }
 
 impl ScopedCheck {
+    /// Asked in this way.
+    #[must_use]
+    pub fn how(self, how: How) -> Self {
+        Self { how, ..self }
+    }
+
     /// With what models cost.
     #[must_use]
     pub fn prices(self, prices: Arc<Prices>) -> Self {
@@ -401,25 +503,26 @@ impl Metric for ScopedCheck {
             let why = format!("nothing happened in {} that could be judged", view.name());
             return Assessment::Done(MetricResult::unscored(why));
         }
-        self.check.assess(&view)
+        self.how.assess(&self.check, &view)
     }
 
     fn conclude(&self, ledger: &Ledger, answers: &[Value]) -> MetricResult {
-        if !self.check.needs_judge() {
-            let why = format!("evaluation `{}` was given a judge's answers but asked nothing", self.name);
+        if !self.check.asks() {
+            let why = format!("evaluation `{}` was given answers but asked nothing", self.name);
             return MetricResult::error(why);
         }
         match self.view(ledger) {
             Ok(view) => {
                 let concluded = self.check.conclude(&view, answers);
-                concluded.unwrap_or_else(|why| MetricResult::error(why.to_string()))
+                let concluded = concluded.unwrap_or_else(|why| MetricResult::error(why.to_string()));
+                self.how.turned(concluded)
             }
             Err(result) => result,
         }
     }
 
     fn watch(&self) -> Option<Box<dyn Watcher>> {
-        let watcher = self.check.watch()?;
+        let watcher = self.check.watch().filter(|_| !self.how.negated)?;
         Some(Box::new(ScopedWatcher::new(watcher, self.scope)))
     }
 }

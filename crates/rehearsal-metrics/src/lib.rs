@@ -47,6 +47,7 @@
 
 #![cfg_attr(test, expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them"))]
 
+mod check_record;
 mod custom;
 mod equality;
 pub mod evaluator;

@@ -7,6 +7,7 @@ use rehearsal_core::{Ledger, MetricResult};
 use serde_json::{Map, Value};
 
 use crate::Watcher;
+use crate::evaluator::CheckRequest;
 
 /// A metric that several cases share.
 pub type MetricRef = Arc<dyn Metric>;
@@ -106,6 +107,8 @@ impl Assessment {
 pub enum Request {
     /// A judge's answer, in the form that the question asks for.
     Judge(Question),
+    /// What a check of the author's own answers.
+    Check(CheckRequest),
     /// What a tool gives that was handed in for metrics: a look into a database, a check by another program.
     Tool {
         /// The tool, by its name.

@@ -48,6 +48,9 @@ fn assess(ledger: &Ledger, metric: &MetricRef) -> MetricResult {
         }
         Assessment::Ask(requests) => MetricResult::unscored(match requests[0] {
             Request::Judge(_) => "needs a judge; run the case, or score it where there is one",
+            Request::Check(_) => {
+                "needs a check of the author's own; run the case, or score it where it can be asked"
+            }
             Request::Tool { .. } => "needs a tool; run the case, or score it where there is one",
         }),
     }

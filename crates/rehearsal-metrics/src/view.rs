@@ -149,9 +149,29 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The number of the step that is looked at, or in which the turn is.
+    pub(crate) fn step_number(&self) -> Option<usize> {
+        self.step.as_ref().map(|step| step.started.step)
+    }
+
     /// The kind of the step that is looked at, or in which the turn is; nothing for a session.
     pub fn kind(&self) -> Option<StepKind> {
         self.step.as_ref().map(|step| step.started.kind)
+    }
+
+    /// One of the turns that [`turns`](Self::turns) gives, by its place, from 0.
+    ///
+    /// # Panics
+    /// There is no such turn.
+    pub(crate) fn of_turn(&self, at: usize) -> Self {
+        assert!(at < self.turns.len(), "there is no turn at this place");
+        Self {
+            ledger: self.ledger,
+            step: self.step.clone(),
+            turns: self.turns.clone(),
+            turn: Some(at),
+            prices: self.prices.clone(),
+        }
     }
 
     /// The turn that is looked at, where one is.

@@ -57,6 +57,8 @@
 //! ```
 
 #[cfg(feature = "providers")]
+mod embed;
+#[cfg(feature = "providers")]
 mod http;
 #[cfg(feature = "providers")]
 mod key;

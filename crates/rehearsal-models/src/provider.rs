@@ -77,6 +77,10 @@ impl Model for Provider {
         self.repeating(&call.turn, attempt).await.map_err(|error| self.without_key(error))
     }
 
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f64>>, ModelError> {
+        self.embeddings(texts).await.map_err(|error| self.without_key(error))
+    }
+
     fn stream<'a>(&'a self, call: &'a ModelCall) -> BoxStream<'a, Result<ModelChunk, ModelError>> {
         stream::once(self.open(call)).try_flatten().map_err(|error| self.without_key(error)).boxed()
     }
@@ -101,6 +105,26 @@ impl Provider {
         let (body, header) =
             self.protocol.write(&call.request, model, form).map_err(|error| error.of_model(&self.name))?;
         Ok(http::Request { url, body, header, key: self.connection.key.as_ref().map(Key::header) })
+    }
+
+    pub(crate) fn base_url(&self) -> &str {
+        &self.connection.base_url
+    }
+
+    pub(crate) fn key(&self) -> Option<&Key> {
+        self.connection.key.as_ref()
+    }
+
+    /// Sends a request as often as that may help, and gives the text of the answer.
+    pub(crate) async fn post(&self, turn: &TurnId, request: &http::Request) -> Result<String, ModelError> {
+        let limit = self.connection.options.timeouts.response;
+        let attempt = || async {
+            let mut permit = self.connection.limit.permit().await;
+            let answer = self.in_time(limit, self.fetch(request, &mut permit)).await?;
+            permit.answered();
+            Ok(answer)
+        };
+        self.repeating(turn, attempt).await
     }
 
     /// Begins a stream; only this is repeated, since pieces that were shown cannot be taken back.

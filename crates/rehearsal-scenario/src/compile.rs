@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_agent::{AgentRef, LlmAgent, Loop, Model, ModelCall, ModelError, Step as StepAgent, ToolRef};
 use rehearsal_core::mask::Masker;
-use rehearsal_core::{ModelResponse, Player, Settings};
+use rehearsal_core::{Clock, ModelResponse, Player, Settings};
 use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_metrics::evaluator::LooksAt;
 use rehearsal_sim::person::{People, PersonModel};
@@ -18,14 +18,17 @@ use rehearsal_sim::{Case, CaseMaker, Judgment, Opening, RunOptions};
 use rehearsal_world::environment::{Commands, Environment, EnvironmentProvider, LocalOptions, LocalProvider};
 use rehearsal_world::remote::{CommandAgent, Introduction, Listening};
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
+use crate::play::checks::{Checks, PythonWorkers};
 use crate::play::mocks::Mocks;
-use crate::play::tools::{self, AgentProcess, Workplace};
-use crate::play::{Stage, simulator, users as users_at_play};
+use crate::play::tools::{self, Process, Workplace};
+use crate::play::world::{Seat, WorldMaker};
+use crate::play::{Provide, Stage, simulator, users as users_at_play};
 use crate::{
     Action, AgentFile, AgentUnderTest, AnsweredBy, Conversation, ConversationUser, Dialect, Evaluation,
-    ModelChoice, NamedModel, Reached, Scenario, Server, Strategy, ToolDefinition, UserTool,
+    ModelChoice, NamedModel, Reached, Scenario, Server, Strategy, ToolDefinition, UserTool, World,
+    WorldReached,
 };
 
 mod agent;
@@ -66,6 +69,8 @@ pub struct Backstage {
     pub supervisor: Option<WorkerCommand>,
     /// How long a run may take.
     pub timeout: Option<Duration>,
+    /// The processes that call functions of Python's, which runs share.
+    pub python: PythonWorkers,
     /// Whether programs may be started. Whoever says no looks at [`Scenario::commands`] first; this holds whatever that
     /// found.
     pub commands: Commands,
@@ -137,6 +142,10 @@ impl Scenario {
             }
         }
         self.setup.mocks.extend(file.mocks.iter().cloned());
+        if self.world.is_none() {
+            let directory = file.directory.clone();
+            self.world = file.world.clone().map(|world| World { directory, span: 0..0, ..world });
+        }
         self.prices = self.prices.or(&file.prices);
         for variable in &file.variables {
             if !self.variables.iter().any(|own| own.name == variable.name) {
@@ -180,9 +189,9 @@ impl Scenario {
         }
     }
 
-    /// The model that judges an evaluation.
-    pub(crate) fn judge_of(&self, evaluation: &Evaluation) -> Option<&NamedModel> {
-        self.model(Role::Judge, evaluation.judge_key())
+    /// The model that judges, by the key that an evaluation names.
+    pub(crate) fn judge_of(&self, key: Option<&str>) -> Option<&NamedModel> {
+        self.model(Role::Judge, key)
     }
 
     /// Every use of a model: its part, the key that the file names for it, and where.
@@ -208,8 +217,10 @@ impl Scenario {
                 uses.push((Role::User, simulated.model_type.as_deref(), user.span.clone()));
             }
         }
-        let judged = self.evaluations().filter(|evaluation| evaluation.needs_judge());
-        uses.extend(judged.map(|evaluation| (Role::Judge, evaluation.judge_key(), evaluation.span.clone())));
+        for evaluation in self.evaluations() {
+            let judges = evaluation.judges().into_iter();
+            uses.extend(judges.map(|key| (Role::Judge, key, evaluation.span.clone())));
+        }
         uses
     }
 
@@ -235,8 +246,10 @@ impl Scenario {
     fn needs_folder(&self, live: bool) -> bool {
         let setup = &self.setup;
         let code = self.run.iter().any(|step| matches!(step.action, Action::Code { .. }));
-        let files =
-            self.evaluations().any(|evaluation| evaluation.check.kind().looks_at == LooksAt::Environment);
+        let files = self
+            .evaluations()
+            .flat_map(Evaluation::checks)
+            .any(|check| check.kind().looks_at == LooksAt::Environment);
         let agent = self.agent.as_ref().is_some_and(|agent| {
             let reached = match &agent.reached {
                 Reached::Command(_) => true,
@@ -247,7 +260,8 @@ impl Scenario {
             let real = live || !setup.passthrough.is_empty();
             reached || (real && agent.tools.iter().any(|tool| tool.implementation.is_some()))
         });
-        code || files || agent || !setup.virtual_fs.is_empty() || !setup.seed.is_empty()
+        let world = self.world.as_ref().is_some_and(World::starts_program);
+        code || files || agent || world || !setup.virtual_fs.is_empty() || !setup.seed.is_empty()
     }
 
     fn server(&self) -> Option<&Server> {
@@ -283,7 +297,7 @@ pub fn compile_in(
 
 /// A scenario with all that its runs share.
 #[derive(Debug)]
-struct Compiled {
+pub(crate) struct Compiled {
     scenario: Arc<Scenario>,
     backstage: Backstage,
     /// Makes what runs go on in.
@@ -301,6 +315,24 @@ impl Compiled {
         environments: Arc<dyn EnvironmentProvider>,
     ) -> Result<Self, CompileError> {
         scenario.refuse_missing_people(&backstage)?;
+        let models = Self::models(&scenario, &backstage)?;
+        let compiled = Self::with_models(scenario, backstage, environments, models)?;
+        // What would fail in every run is told before the first.
+        compiled.agent(1, None)?;
+        compiled.mocks(None, None)?;
+        compiled.world()?;
+        Ok(compiled)
+    }
+
+    /// As far as checks of the author's own need it.
+    pub(crate) fn for_checks(scenario: Arc<Scenario>, backstage: Backstage) -> Result<Self, CompileError> {
+        Self::with_models(scenario, backstage, Arc::new(LocalProvider), BTreeMap::new())
+    }
+
+    fn models(
+        scenario: &Scenario,
+        backstage: &Backstage,
+    ) -> Result<BTreeMap<String, Arc<dyn Model>>, CompileError> {
         let mut models = BTreeMap::new();
         for (role, written, _) in scenario.uses() {
             let Some(named) = scenario.model(role, written) else {
@@ -315,6 +347,15 @@ impl Compiled {
                 models.insert(named.key.clone(), backstage.model(named)?);
             }
         }
+        Ok(models)
+    }
+
+    fn with_models(
+        scenario: Arc<Scenario>,
+        backstage: Backstage,
+        environments: Arc<dyn EnvironmentProvider>,
+        models: BTreeMap<String, Arc<dyn Model>>,
+    ) -> Result<Self, CompileError> {
         let mut variables = BTreeMap::new();
         for variable in &scenario.variables {
             let value = variable.value.clone().or_else(|| (backstage.variables)(&variable.name));
@@ -322,11 +363,7 @@ impl Compiled {
             variables.insert(variable.name.clone(), value);
         }
         let masker = scenario.masker(&*backstage.variables);
-        let compiled = Self { scenario, backstage, environments, models, variables, masker };
-        // What would fail in every run is told before the first.
-        compiled.agent(1)?;
-        compiled.mocks(None)?;
-        Ok(compiled)
+        Ok(Self { scenario, backstage, environments, models, variables, masker })
     }
 
     /// The case for one run.
@@ -339,21 +376,14 @@ impl Compiled {
 
     fn try_case(&self, options: &RunOptions) -> Result<Case, CompileError> {
         let scenario = &self.scenario;
+        let local = self.local(options.clock.clone());
         let folder = if scenario.needs_folder(self.backstage.live) {
-            let local = LocalOptions {
-                keep: self.backstage.keep,
-                variables: self.variables.clone(),
-                search_path: (self.backstage.variables)("PATH").map(Into::into),
-                clock: options.clock.clone(),
-                supervisor: self.backstage.supervisor.clone(),
-                masker: self.masker.clone(),
-                commands: self.backstage.commands,
-                ..LocalOptions::default()
-            };
-            Some(self.environments.provide(local).map_err(CompileError::Folder)?)
+            Some(self.environments.provide(local.clone()).map_err(CompileError::Folder)?)
         } else {
             None
         };
+        let environments = self.environments.clone();
+        let provide = move || environments.provide(LocalOptions { keep: false, ..local.clone() });
         let port = match scenario.server() {
             Some(_) => tools::free_port().map_err(CompileError::NoPort)?,
             None => 0,
@@ -361,19 +391,23 @@ impl Compiled {
         let directory = self.backstage.directory.clone();
         let home = scenario.agent_directory.clone().unwrap_or_else(|| directory.clone());
         let place = folder.clone().map(|folder| Workplace { folder, directory, home: home.clone() });
-        let process = self.process(place.as_ref()).map(Arc::new);
+        let world = self.world()?.map(Seat::new).map(Arc::new);
+        let process = self.process(place.as_ref(), world.as_ref()).map(Arc::new);
         let agent: AgentRef = match &process {
             Some(process) => process.clone(),
-            None => self.agent(port)?,
+            None => self.agent(port, world.as_ref())?,
         };
         let stage = Stage {
             scenario: scenario.clone(),
             folder,
             keep: self.backstage.keep,
             process,
+            world: world.clone(),
+            place: place.clone(),
+            provide: Provide(Box::new(provide)),
             scripts: self.backstage.scripts.clone(),
             prices: Arc::new(scenario.prices.clone()),
-            simulators: self.simulators(),
+            simulators: self.simulators(world.as_ref()),
             user_tools: self.script_tools(),
             bridge: self.bridge(),
             server: scenario.server().map(|server| (server.clone(), port)),
@@ -385,7 +419,7 @@ impl Compiled {
             .description(&scenario.description)
             .opening(Opening::User)
             .loop_played_by(stage)
-            .stand_in(self.mocks(place.as_ref())?)
+            .stand_in(self.mocks(place.as_ref(), world)?)
             .initial_state(Value::Object(scenario.setup.state.clone()))
             .max_turns(u64::MAX)
             .watching(scenario.watching())
@@ -406,6 +440,7 @@ impl Compiled {
         if let Some(people) = &self.backstage.people {
             case = case.people(people.clone());
         }
+        case = case.checker(Arc::new(self.checks(&options.clock)));
         if let Some(limit) = self.backstage.timeout {
             case = case.max_duration(limit);
         }
@@ -420,7 +455,37 @@ impl Compiled {
         Ok(case)
     }
 
-    fn simulators(&self) -> BTreeMap<usize, AgentRef> {
+    /// Who is asked what authors check by programs of their own.
+    pub(crate) fn checks(&self, clock: &Arc<dyn Clock>) -> Checks {
+        let (environments, local) = (self.environments.clone(), self.local(clock.clone()));
+        Checks {
+            scripts: self.backstage.scripts.clone(),
+            python: self.backstage.python.clone(),
+            models: self.backstage.models.clone(),
+            provide: Provide(Box::new(move || {
+                environments.provide(LocalOptions { keep: false, ..local.clone() })
+            })),
+            folder: OnceCell::new(),
+            directory: self.backstage.directory.clone(),
+            masker: self.masker.clone(),
+        }
+    }
+
+    /// What the folders of a run are like.
+    fn local(&self, clock: Arc<dyn Clock>) -> LocalOptions {
+        LocalOptions {
+            keep: self.backstage.keep,
+            variables: self.variables.clone(),
+            search_path: (self.backstage.variables)("PATH").map(Into::into),
+            clock,
+            supervisor: self.backstage.supervisor.clone(),
+            masker: self.masker.clone(),
+            commands: self.backstage.commands,
+            ..LocalOptions::default()
+        }
+    }
+
+    fn simulators(&self, world: Option<&Arc<Seat>>) -> BTreeMap<usize, AgentRef> {
         let steps = self.scenario.run.iter().enumerate();
         let simulators = steps.filter_map(|(index, step)| match &step.action {
             Action::Conversation { conversation, .. } => {
@@ -431,7 +496,8 @@ impl Compiled {
                 let named = self.scenario.model(Role::User, simulator.model_type.as_deref())?;
                 let mut tools = self.tools_of_user(&simulator.tools);
                 tools.extend(simulator.may_hang_up.then(users_at_play::hang_up));
-                Some((index + 1, simulator::agent(simulator, self.models[&named.key].clone(), tools)))
+                let model = self.models[&named.key].clone();
+                Some((index + 1, simulator::agent(simulator, model, tools, world.cloned())))
             }
             _ => None,
         });
@@ -455,7 +521,22 @@ impl Compiled {
         own.iter().map(|tool| users_at_play::own_tool(tool, &self.backstage.scripts)).collect()
     }
 
-    fn mocks(&self, place: Option<&Workplace>) -> Result<Mocks, CompileError> {
+    /// What makes the world of a run, where the scenario has one.
+    fn world(&self) -> Result<Option<WorldMaker>, CompileError> {
+        let Some(world) = &self.scenario.world else { return Ok(None) };
+        let mut headers = BTreeMap::new();
+        #[cfg(feature = "http")]
+        if let WorldReached::McpUrl { headers: written, .. } = &world.reached {
+            for (name, value) in written {
+                let value = crate::play::http_tool::filled(value, &*self.backstage.variables)?;
+                headers.insert(name.clone(), value);
+            }
+        }
+        let directory = self.backstage.directory.clone();
+        WorldMaker::new(world, std::mem::take(&mut headers), self.masker.clone(), directory).map(Some)
+    }
+
+    fn mocks(&self, place: Option<&Workplace>, world: Option<Arc<Seat>>) -> Result<Mocks, CompileError> {
         let scenario = &self.scenario;
         let definitions = scenario.agent.as_ref().map(|agent| agent.tools.clone()).unwrap_or_default();
         let mut real = BTreeMap::new();
@@ -467,26 +548,33 @@ impl Compiled {
             }
         }
         let scripts = self.backstage.scripts.clone();
-        Ok(Mocks::new(scenario.clone(), definitions, real, scripts, self.backstage.live))
+        Ok(Mocks::new(scenario.clone(), definitions, real, scripts, self.backstage.live).world(world))
     }
 
     /// The agent under test, where it is a process.
-    fn process(&self, place: Option<&Workplace>) -> Option<CommandAgent> {
+    fn process(&self, place: Option<&Workplace>, world: Option<&Arc<Seat>>) -> Option<CommandAgent> {
         let agent = self.scenario.agent.as_ref().filter(|_| self.scenario.talks())?;
         let process = match &agent.reached {
             Reached::Command(command) => {
-                let process = AgentProcess { command: command.clone(), place: place?.clone() };
+                let process = Process { command: command.clone(), place: place?.clone() };
                 CommandAgent::new(&agent.name, process)
             }
             Reached::Socket(socket) => CommandAgent::new(&agent.name, Listening { socket: socket.clone() }),
             Reached::Inline(_) | Reached::Chat { .. } | Reached::Http(_) => return None,
         };
         let process = process.tools(self.declared(agent)).masker(self.masker.clone());
+        let process = match world {
+            Some(world) => {
+                let (world, declared) = (world.clone(), agent.tools.clone());
+                process.toolset(move || world.agents_tools(&declared))
+            }
+            None => process,
+        };
         Some(process.introduction(self.introduction(place.map(|place| &*place.folder))))
     }
 
     /// The agent under test, where it is no process, with the port of its server.
-    fn agent(&self, port: u16) -> Result<AgentRef, CompileError> {
+    fn agent(&self, port: u16, world: Option<&Arc<Seat>>) -> Result<AgentRef, CompileError> {
         let Some(agent) = self.scenario.agent.as_ref().filter(|_| self.scenario.talks()) else {
             return Ok(nobody());
         };
@@ -496,6 +584,10 @@ impl Compiled {
                 let named = named.ok_or(CompileError::NoModel { part: Role::Agent.of() })?;
                 let mut llm = LlmAgent::new(&agent.name, self.models[&named.key].clone());
                 llm = llm.tools(self.declared(agent));
+                if let Some(world) = world {
+                    let (world, declared) = (world.clone(), agent.tools.clone());
+                    llm = llm.toolset(move |_| world.agents_tools(&declared));
+                }
                 if !inline.instructions.is_empty() {
                     llm = llm.instruction(&inline.instructions);
                 }

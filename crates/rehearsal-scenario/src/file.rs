@@ -26,6 +26,7 @@ mod schemas;
 mod setup;
 mod step;
 mod users;
+mod world;
 
 pub use agent::{
     AgentUnderTest, CommandLine, HttpEndpoint, Implementation, InlineAgent, Reached, Server, ToolDefinition,
@@ -35,11 +36,14 @@ pub use conversation::{
     TerminationCondition, TerminationKind, UserSimulator,
 };
 pub use evaluation::Evaluation;
+use mock::calls_elsewhere;
 pub use mock::{Mock, MockError, MockWhen};
 pub(crate) use mock::{unknown_tool, unreachable_mocks};
 pub use models::{ModelChoice, NamedModel, ScriptedCondition, ScriptedReply, ScriptedRule};
 pub(crate) use setup::not_runnable;
 pub use users::{AnsweredBy, BridgeExpressions, SimulatedUser, ToolUser, UserTool};
+pub(crate) use world::unreachable_world;
+pub use world::{World, WorldReached};
 
 /// A scenario as it stands in its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +66,8 @@ pub struct Scenario {
     pub plugins: Vec<Plugin>,
     /// The environment variables that its commands see.
     pub variables: Vec<Variable>,
+    /// What plays the tools that no mock plays.
+    pub world: Option<World>,
     /// What happens before the first step.
     pub setup: Setup,
     /// Who answers tools that ask the user.
@@ -244,6 +250,8 @@ pub struct AgentFile {
     pub prices: Prices,
     /// The environment variables that its commands see.
     pub variables: Vec<Variable>,
+    /// What plays its tools, for scenarios that have no world of their own.
+    pub world: Option<World>,
     /// Mocks of its tools, for scenarios whose own mocks do not answer and for runs without any scenario.
     pub mocks: Vec<Mock>,
     /// The folder of the file, in which its commands run; that of the scenario unless told.
@@ -259,10 +267,12 @@ pub fn check_agent(text: &str, options: &CheckOptions<'_>) -> (Option<AgentFile>
         let models = read_models(reader, &mut fields, options);
         let prices = read_prices(reader, &mut fields);
         let variables = read_variables(reader, &mut fields);
+        let world = world::read(reader, &mut fields, agent.as_ref());
         let setup = fields.get("setup");
-        let mocks = setup.map(|node| read_agent_setup(reader, node, agent.as_ref())).unwrap_or_default();
+        let known = agent.as_ref().filter(|_| world.is_none());
+        let mocks = setup.map(|node| read_agent_setup(reader, node, known)).unwrap_or_default();
         fields.finish(reader);
-        Some(AgentFile { agent: agent?, models, prices, variables, mocks, directory: None })
+        Some(AgentFile { agent: agent?, models, prices, variables, world, mocks, directory: None })
     });
     problems.extend(file.iter().flat_map(|file| file.breaks_of_schemas(options.dialect)));
     (file.filter(|_| is_usable(&problems)), problems)
@@ -331,9 +341,10 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
     }
     let steps: &[Node] = run.map_or(&[], |node| reader.list(node, "`run`"));
     let context = context_keys(steps);
+    let world = world::read(reader, &mut fields, agent.as_ref());
     let setup = fields.get("setup");
-    let setup =
-        setup.and_then(|node| setup::read(reader, node, &context, agent.as_ref())).unwrap_or_default();
+    let tools = setup::Tools { agent: agent.as_ref(), world: world.is_some() };
+    let setup = setup.and_then(|node| setup::read(reader, node, &context, tools)).unwrap_or_default();
     let users = fields.get("users").map(|node| users::read_all(reader, node)).unwrap_or_default();
     let bridge = fields.get("bridge").and_then(|node| users::read_bridge(reader, node)).unwrap_or_default();
     let run = steps.iter().enumerate();
@@ -350,6 +361,7 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
         prices,
         plugins,
         variables,
+        world,
         setup,
         users,
         bridge,

@@ -23,9 +23,10 @@ pub use file::{
     InlineAgent, Knowledge, LlmCondition, MadeFrom, Mock, MockError, MockWhen, ModelChoice, NamedModel,
     Plugin, Reached, Scenario, ScriptTurn, ScriptedCall, ScriptedCondition, ScriptedReply, ScriptedRule,
     Server, Setup, SimulatedUser, Step, Strategy, TerminationCondition, TerminationKind, ToolDefinition,
-    ToolUser, UserSimulator, UserTool, Variable, check, check_agent, check_with,
+    ToolUser, UserSimulator, UserTool, Variable, World, WorldReached, check, check_agent, check_with,
 };
 pub use personas::{Persona, personas};
+pub use play::checks::PythonWorkers;
 pub use problem::{Problem, Severity, Style, line_and_column};
 pub use read::Dialect;
 pub use rehearsal_core::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted};

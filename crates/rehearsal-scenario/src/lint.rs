@@ -3,7 +3,7 @@
 //! Every problem has its place in the file, as the reader found it.
 
 use crate::compile::Role;
-use crate::file::{not_runnable, unknown_tool, unreachable_mocks};
+use crate::file::{not_runnable, unknown_tool, unreachable_mocks, unreachable_world};
 use crate::read::nearest;
 use crate::{Action, AgentUnderTest, Dialect, Mock, Problem, Reached, Scenario, Severity};
 
@@ -65,7 +65,11 @@ impl Scenario {
         let first = own.first().map_or(&self.head, |mock| &mock.span).clone();
         let mut problems: Vec<Problem> =
             unreachable_mocks(agent, first).filter(|_| !live && !own.is_empty()).into_iter().collect();
-        problems.extend(own.iter().filter_map(|mock| unknown_tool(mock, agent, mock.span.clone())));
+        if let Some(world) = &self.world {
+            problems.extend(unreachable_world(agent, world.span.clone()));
+        } else {
+            problems.extend(own.iter().filter_map(|mock| unknown_tool(mock, agent, mock.span.clone())));
+        }
         if self.dialect == Dialect::ElizaOs {
             for problem in &mut problems {
                 problem.severity = Severity::Warning;
@@ -90,6 +94,10 @@ impl Scenario {
                 );
                 let help = "remove it, or reach the agent by `command`, where its tool calls come to us";
                 problems.push(Problem::error("no-effect", place, message).help(help));
+                continue;
+            }
+            // Which tools a world has is known when it runs.
+            if self.world.is_some() {
                 continue;
             }
             for name in names.into_iter().filter(|name| !agent.tools.iter().any(|tool| tool.name == *name)) {
@@ -145,7 +153,7 @@ impl Scenario {
     pub fn escapes_sandbox(&self) -> Option<Problem> {
         let place = self.sandbox.clone()?;
         let code = self.run.iter().any(|step| matches!(step.action, Action::Code { .. }));
-        let commands = self.evaluations().any(|evaluation| evaluation.command().is_some());
+        let commands = self.evaluations().any(|evaluation| !evaluation.commands().is_empty());
         if !code && !commands {
             return None;
         }

@@ -5,6 +5,7 @@
 //! itself, except what cannot be on a ledger: a folder, and a server that was started for the agent.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,23 +13,27 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_agent::{AgentRef, ToolRef};
 use rehearsal_core::{
-    Content, Decision, EndReason, EvaluationScope, EventBody, Failure, Phase, SCENARIO, StatePatch,
+    Content, Decision, EndReason, EvaluationScope, EventBody, Failure, Ledger, Phase, SCENARIO, StatePatch,
     TurnDecision, TurnEnded, elapsed,
 };
 use rehearsal_js::{self as js, Workers};
 use rehearsal_metrics::{EveryTurn, MetricRef};
 use rehearsal_sim::{LoopUser, Next, Scene, TimeLimit};
-use rehearsal_world::environment::{Background, Command, Environment, Execution, Program};
+use rehearsal_world::environment::{Background, Command, Environment, EnvironmentError, Execution, Program};
 use rehearsal_world::remote::CommandAgent;
+use rehearsal_world::world::Occasion;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
+use self::tools::Workplace;
+use self::world::Seat;
 use crate::{
     Action, CommandLine, CommandRun, Conversation, ConversationEnd, ConversationOpening, ConversationUser,
     Evaluation, Prices, Scenario, Server, Step, StepEnded, StepKind, StepStarted, StepView, TerminationKind,
     TurnView,
 };
 
+pub(crate) mod checks;
 pub(crate) mod http_tool;
 pub(crate) mod mocks;
 mod people;
@@ -37,6 +42,7 @@ mod speaks;
 pub(crate) mod termination;
 pub(crate) mod tools;
 pub(crate) mod users;
+pub(crate) mod world;
 
 /// How long a code step, a seeding command and a command of an evaluation may take unless told.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
@@ -54,6 +60,12 @@ pub(crate) struct Stage {
     pub(crate) keep: bool,
     /// The agent, where it is a process.
     pub(crate) process: Option<Arc<CommandAgent>>,
+    /// What plays the tools that no mock plays.
+    pub(crate) world: Option<Arc<Seat>>,
+    /// Where programs of the world run.
+    pub(crate) place: Option<Workplace>,
+    /// Makes another folder like that of the run.
+    pub(crate) provide: Provide,
     pub(crate) scripts: Workers,
     pub(crate) prices: Arc<Prices>,
     /// The agents that play simulated users, by the number of their step.
@@ -71,6 +83,20 @@ pub(crate) struct Stage {
     /// The server that was started; it ends with the run.
     pub(crate) running: Mutex<Option<Background>>,
 }
+
+/// Makes a folder.
+pub(crate) struct Provide(
+    pub(crate) Box<dyn Fn() -> Result<Arc<dyn Environment>, EnvironmentError> + Send + Sync>,
+);
+
+impl fmt::Debug for Provide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provide").finish_non_exhaustive()
+    }
+}
+
+/// The kind of a failure of the world.
+const WORLD: &str = "world";
 
 /// The kind of a failure to answer in time.
 const TIMEOUT: &str = "timeout";
@@ -107,6 +133,9 @@ impl LoopUser for Stage {
             );
             return Err(failure("agent", why));
         }
+        if let Some(world) = &self.world {
+            world.close().await;
+        }
         Ok(Next::End(EndReason::Completed))
     }
 
@@ -126,26 +155,69 @@ impl Stage {
 
     /// Makes ready what the steps find.
     async fn set_up(&self, scene: &mut Scene<'_>) -> Result<(), Failure> {
+        self.set_up_folder(scene).await?;
+        let Some(world) = &self.world else { return Ok(()) };
+        let started = world.start(self.place.as_ref(), &self.occasion(scene.ledger())).await;
+        let (started, state) = started.map_err(|why| failure(WORLD, told(&why)))?;
+        scene.tell(EventBody::WorldStarted(started))?;
+        scene.change(state)?;
+        self.take_logs(scene)
+    }
+
+    /// The case, as its world is told of it.
+    fn occasion(&self, ledger: &Ledger) -> Occasion {
+        let started = ledger.started();
+        Occasion {
+            session: ledger.session().clone(),
+            scenario: Some(self.scenario.name.clone()),
+            folder: self.folder.as_ref().map(|folder| folder.folder().to_owned()),
+            seed: started.and_then(|started| started.seed).unwrap_or_default(),
+            row: started.and_then(|started| started.row.clone()).map(Value::Object),
+        }
+    }
+
+    /// Puts on the ledger what the world has said and changed since it was last asked.
+    async fn settle(&self, scene: &mut Scene<'_>) -> Result<(), Failure> {
+        let Some(world) = &self.world else { return Ok(()) };
+        let changes = world.settle().await.map_err(|why| failure(WORLD, told(&why)))?;
+        scene.change(changes)?;
+        self.take_logs(scene)
+    }
+
+    fn take_logs(&self, scene: &mut Scene<'_>) -> Result<(), Failure> {
+        let logs = self.world.iter().flat_map(|world| world.take_logs());
+        logs.into_iter().try_for_each(|text| scene.tell(EventBody::WorldLog { text }))
+    }
+
+    /// Fills the folder, and starts the agent's server.
+    async fn set_up_folder(&self, scene: &mut Scene<'_>) -> Result<(), Failure> {
         let Some(folder) = &self.folder else { return Ok(()) };
         if self.keep {
             scene.tell(EventBody::FolderKept { folder: folder.folder().display().to_string() })?;
         }
-        let set_up = |what: &str, why: String| failure("setup", format!("{what}: {why}"));
+        self.fill(&**folder).await.map_err(|why| failure("setup", why))?;
+        if let Some((server, port)) = &self.server {
+            let started = tools::start_server(server, *port, &**folder, &self.directory, &self.home).await;
+            let started = started
+                .map_err(|why| failure("setup", format!("the agent's server did not start: {why}")))?;
+            *self.running.lock().await = Some(started);
+        }
+        Ok(())
+    }
+
+    /// Puts into a folder what the steps find there.
+    async fn fill(&self, folder: &dyn Environment) -> Result<(), String> {
         let setup = &self.scenario.setup;
         let written = folder.write(&setup.virtual_fs).await;
-        written.map_err(|error| set_up("the files of `virtual_fs` could not be written", told(&error)))?;
+        written
+            .map_err(|error| format!("the files of `virtual_fs` could not be written: {}", told(&error)))?;
         for (index, command) in setup.seed.iter().enumerate() {
             let what = format!("command {} of `seed` failed", index + 1);
             let run = folder.run(&Command::new(program(command))).await;
-            let run = run.map_err(|error| set_up(&what, told(&error)))?;
+            let run = run.map_err(|error| format!("{what}: {}", told(&error)))?;
             if run.exit_code != Some(0) {
-                return Err(set_up(&what, describe(&run)));
+                return Err(format!("{what}: {}", describe(&run)));
             }
-        }
-        if let Some((server, port)) = &self.server {
-            let started = tools::start_server(server, *port, &**folder, &self.directory, &self.home).await;
-            *self.running.lock().await =
-                Some(started.map_err(|why| set_up("the agent's server did not start", why))?);
         }
         Ok(())
     }
@@ -235,6 +307,7 @@ impl Stage {
 
     /// Goes on with a step that the agent has just answered in.
     async fn go_on(&self, number: usize, scene: &mut Scene<'_>) -> Result<Option<Next>, Failure> {
+        self.settle(scene).await?;
         let step = self.step(number);
         let Action::Conversation { conversation, .. } = &step.action else {
             let reply = view(scene, number, |view| view.reply().unwrap_or_default());
@@ -397,6 +470,10 @@ impl Stage {
                 scene.tell(EventBody::StepCommands { commands })?;
             }
         }
+        let references = self.references(number, scene).await;
+        if !references.is_empty() {
+            scene.tell(EventBody::WorldReferences { references })?;
+        }
         let scope = EvaluationScope::Step { step: number };
         metrics.extend(self.metrics(&self.step(number).evaluations, scope));
         scene.evaluate(&metrics).await;
@@ -445,7 +522,9 @@ pub(crate) fn evaluators(
             name = format!("{label} ({number})");
         }
         names.push(name.clone());
-        Arc::new(evaluation.check.clone().scoped(name, scope.into()).prices(prices.clone()))
+        Arc::new(
+            evaluation.check.clone().scoped(name, scope.into()).how(evaluation.how).prices(prices.clone()),
+        )
     };
     evaluations.iter().map(evaluator).collect()
 }
@@ -509,14 +588,19 @@ impl Scenario {
 }
 
 impl Step {
-    /// The commands that its evaluations ask for.
-    fn commands(&self) -> impl Iterator<Item = &str> {
+    /// What is asked when it ends.
+    fn asked(&self) -> impl Iterator<Item = &Evaluation> {
         let finals: &[Evaluation] = match &self.action {
             Action::Conversation { conversation, .. } => &conversation.final_evaluations,
             _ => &[],
         };
+        self.evaluations.iter().chain(finals)
+    }
+
+    /// The commands that its evaluations ask for.
+    fn commands(&self) -> impl Iterator<Item = &str> {
         let mut seen = Vec::new();
-        let all = self.evaluations.iter().chain(finals).filter_map(Evaluation::command);
+        let all = self.asked().flat_map(Evaluation::commands);
         all.filter(move |command| {
             let fresh = !seen.contains(command);
             seen.push(*command);

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use rehearsal_core::{
-    EndReason, EvaluationScope, EventBody, Failure, Ledger, MetricStatus, Phase, SessionPart, Verdict, Yield,
+    Clock, EndReason, EvaluationScope, EventBody, Failure, Ledger, MetricStatus, Phase, SessionPart,
+    SystemClock, Verdict, Yield,
 };
 use rehearsal_metrics::{Assessment, MetricRef};
-use rehearsal_sim::{CaseRun, Judges, Judgment, judge_ledger};
+use rehearsal_sim::{CaseRun, Checker, Judges, Judgment, judge_ledger};
 
+use crate::compile::Compiled;
 use crate::play::evaluators;
-use crate::{Action, BuildModel, CompileError, Scenario, StepKind, StepView, Strategy, TurnView};
+use crate::{Action, Backstage, BuildModel, CompileError, Scenario, StepKind, StepView, Strategy, TurnView};
 
 /// The kind of failure of a ledger that lacks a step of the file.
 pub(crate) const MISSING_STEP: &str = "missing_step";
@@ -88,12 +90,15 @@ impl Scenario {
     /// A judge is needed and not named, or its model cannot be built.
     pub fn judges(&self, build: &BuildModel) -> Result<Judges, CompileError> {
         let mut judges = Judges::default();
-        for evaluation in self.evaluations().filter(|evaluation| evaluation.needs_judge()) {
-            let named = self.judge_of(evaluation).ok_or_else(|| {
-                let key = evaluation.judge_key().unwrap_or("judge");
+        let asked = self
+            .evaluations()
+            .flat_map(|evaluation| evaluation.judges().into_iter().map(move |judge| (evaluation, judge)));
+        for (evaluation, judge) in asked {
+            let named = self.judge_of(judge).ok_or_else(|| {
+                let key = judge.unwrap_or("judge");
                 CompileError::NoJudge { line: evaluation.line, key: key.to_owned() }
             })?;
-            match evaluation.judge_key() {
+            match judge {
                 Some(key) if !judges.named.contains_key(key) => {
                     judges.named.insert(key.to_owned(), build(&named.key, &named.model)?);
                 }
@@ -102,6 +107,15 @@ impl Scenario {
             }
         }
         Ok(judges)
+    }
+
+    /// Who is asked what its author checks by programs of their own.
+    ///
+    /// # Errors
+    /// Why it cannot be run: a variable that is not set.
+    pub fn checker(&self, backstage: Backstage) -> Result<Arc<dyn Checker>, CompileError> {
+        let compiled = Compiled::for_checks(Arc::new(self.clone()), backstage)?;
+        Ok(Arc::new(compiled.checks(&(Arc::new(SystemClock) as Arc<dyn Clock>))))
     }
 
     /// Whether a ledger can be scored with this scenario.

@@ -11,7 +11,7 @@ use rehearsal_metrics::{Metric, MetricRef};
 use serde_json::{Map, Value};
 
 use crate::person::{People, PersonUser};
-use crate::{Bridge, Casting, DefaultBridge, Judges, LoopUser, Mock, StandIn, UserAgent};
+use crate::{Bridge, Casting, Checker, DefaultBridge, Judges, LoopUser, Mock, StandIn, UserAgent};
 
 /// One thing to run and judge: an agent, who plays its parts, how it begins and ends, and what is asked of it.
 ///
@@ -342,6 +342,13 @@ impl Case {
     pub fn metric_tool(mut self, tool: impl Into<ToolRef>) -> Self {
         let tool = tool.into();
         self.judges.tools.insert(tool.spec().name().to_owned(), tool);
+        self
+    }
+
+    /// The same case with somebody who asks checks that authors write themselves.
+    #[must_use]
+    pub fn checker(mut self, checker: Arc<dyn Checker>) -> Self {
+        self.judges.checker = Some(checker);
         self
     }
 

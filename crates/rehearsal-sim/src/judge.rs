@@ -15,6 +15,7 @@ use rehearsal_core::{
     Content, EventBody, FunctionCall, InvocationId, Ledger, MetricResult, Phase, Player, Settings,
     ToolOutcome, Yield,
 };
+use rehearsal_metrics::evaluator::CheckRequest;
 use rehearsal_metrics::{Assessment, MetricRef, Question, Request};
 use serde_json::{Map, Value};
 
@@ -27,14 +28,32 @@ pub struct Judges {
     pub named: BTreeMap<String, Arc<dyn Model>>,
     /// Tools that metrics may ask for, by their names.
     pub tools: BTreeMap<String, ToolRef>,
+    /// Who is asked what authors check by programs of their own.
+    pub checker: Option<Arc<dyn Checker>>,
     /// How long an answer may take.
     pub timeout: Duration,
+}
+
+/// Asks checks that authors write themselves.
+#[async_trait]
+pub trait Checker: Send + Sync + std::fmt::Debug {
+    /// What a check answers.
+    ///
+    /// # Errors
+    /// Why it gave no answer.
+    async fn check(&self, request: &CheckRequest) -> Result<Value, String>;
 }
 
 impl Default for Judges {
     /// Nobody, and two minutes for each answer.
     fn default() -> Self {
-        Self { judge: None, named: BTreeMap::new(), tools: BTreeMap::new(), timeout: Duration::from_mins(2) }
+        Self {
+            judge: None,
+            named: BTreeMap::new(),
+            tools: BTreeMap::new(),
+            checker: None,
+            timeout: Duration::from_mins(2),
+        }
     }
 }
 
@@ -88,7 +107,10 @@ async fn evaluate_one(
         return (branch, MetricResult::error("the metric neither decided nor asked anything"));
     }
     if !ask_judges {
-        let why = "the judge was not asked, because the case ended in an error";
+        let why = match &requests[0] {
+            Request::Judge(_) => "the judge was not asked, because the case ended in an error",
+            _ => "the check was not asked, because the case ended in an error",
+        };
         return (branch, MetricResult::unscored(why));
     }
     let mut answers = Vec::new();
@@ -96,6 +118,7 @@ async fn evaluate_one(
         let place = path.child(number);
         let answer = match request {
             Request::Judge(question) => ask_once(judges, question, &mut branch, place).await,
+            Request::Check(request) => check_once(judges, request).await,
             Request::Tool { tool, args } => call_once(judges, tool, args, &mut branch, place).await,
             other => Err(format!("this program cannot perform what the metric asks for: {other:?}")),
         };
@@ -150,6 +173,14 @@ async fn ask(
         Ok(Ok(Flow::Waiting(_))) => Err("the judge waits for somebody, but it has to answer".to_owned()),
         Ok(Ok(Flow::Done(done))) => Ok(done.output),
     }
+}
+
+/// Asks a check of the author's own; one that panics gave no answer.
+async fn check_once(judges: &Judges, request: &CheckRequest) -> Result<Value, String> {
+    let checker =
+        judges.checker.as_ref().ok_or("this metric asks a check, and the case has nobody who asks it")?;
+    let checked = AssertUnwindSafe(checker.check(request)).catch_unwind().await;
+    checked.unwrap_or_else(|panic| Err(format!("the check panicked: {}", panic_text(&*panic))))
 }
 
 /// Calls a tool for a metric; one that panics, fails or takes too long gave no answer.

@@ -22,7 +22,7 @@ pub use bridge::{
 };
 pub use case::{Case, Judgment, Opening, Termination, UserAgents};
 pub use casting::{Casting, StandIn, ToolPlayer};
-pub use judge::{Judges, question_path};
+pub use judge::{Checker, Judges, question_path};
 pub use mock::{Mock, MockContext};
 pub use rejudge::judge_ledger;
 pub use scene::{LoopUser, Next, Scene, TimeLimit, UserAgent, UserAnswer};

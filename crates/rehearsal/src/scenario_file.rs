@@ -10,8 +10,8 @@ use rehearsal_agent::Model;
 use rehearsal_core::CaseResult;
 use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_scenario::{
-    Backstage, CheckOptions, Commands, CompileError, Dialect, ModelChoice, Problem, Scenario, Severity,
-    Style, check_with, compile,
+    Backstage, CheckOptions, Commands, CompileError, Dialect, ModelChoice, Problem, PythonWorkers, Scenario,
+    Severity, Style, check_with, compile,
 };
 use rehearsal_sim::{CaseMaker, CaseRun, Suite};
 
@@ -179,6 +179,7 @@ impl ScenarioFile {
         let (models, builder, keys) = (self.models.clone(), ModelBuilder::default(), self.variables.clone());
         let variables = self.variables.clone();
         let backstage = Backstage {
+            python: PythonWorkers::default(),
             models: Arc::new(move |key, choice| match models.get(key) {
                 Some(model) => Ok(model.clone()),
                 None => builder.build(key, choice, &|name| keys.get(name).cloned()),

@@ -19,7 +19,7 @@ use crate::output;
 use crate::times::duration;
 
 mod about;
-mod drive;
+pub(crate) mod drive;
 pub(crate) mod eval;
 mod interrupt;
 mod junit;

@@ -10,10 +10,11 @@ use rehearsal::scenario_models::ModelBuilder;
 use rehearsal_core::{
     CaseResult, Clock as _, Ledger, RESULT_VERSION, RunResult, SessionId, SuiteResult, SystemClock,
 };
-use rehearsal_scenario::{NotScorable, Scenario};
+use rehearsal_scenario::{Backstage, Commands, NotScorable, Scenario};
 use rehearsal_sim::{CaseRun, Judges};
 use rehearsal_store::read_ledger;
 
+use crate::commands::run::drive::Wings;
 use crate::commands::run::show::{Show, Told, quoted};
 use crate::commands::runs::of_run;
 use crate::commands::sessions::read_file as read;
@@ -73,9 +74,16 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, CommandError> {
     let ledgers = find_ledgers(args, &loaded.scenario)?;
     let variables = Variables::with_file(args.env_file.as_deref())?;
     let models = ModelBuilder::default();
-    let judges = loaded
+    let mut judges = loaded
         .scenario
         .judges(&move |key: &str, choice: &_| models.build(key, choice, &|name| variables.get(name)))?;
+    if loaded.scenario.evaluations().any(|evaluation| !evaluation.check.programs().is_empty()) {
+        let wings = Wings::of_score(args.env_file.as_deref())?;
+        let backstage = wings.backstage(&loaded.path, 0, &loaded.scenario.name)?;
+        // Who scores with a file lets its checks run.
+        let backstage = Backstage { commands: Commands::Allowed, ..backstage };
+        judges.checker = Some(loaded.scenario.checker(backstage)?);
+    }
     let (started_at, reading) = (SystemClock.now(), SystemClock.monotonic());
     let (paths, runs) = score(&loaded.scenario, ledgers, &judges)?;
     let file = loaded.path.display().to_string();

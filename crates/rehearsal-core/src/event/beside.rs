@@ -8,6 +8,34 @@ use serde_json::{Map, Value};
 use super::{EventBody, ToolError, ToolOutcome};
 use crate::{CallId, Part};
 
+/// The world of a case when it was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorldStarted {
+    /// The scope of the state in which its state stands.
+    pub scope: String,
+    /// The agent's tools that it plays, by name.
+    pub tools: Vec<String>,
+    /// The user's tools that it plays, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub user_tools: Vec<String>,
+}
+
+/// A state with which an evaluation compares that of the world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorldReference {
+    /// What it is the state of: `{"after": [calls]}` or `{"file": path}`, as the evaluation has it.
+    pub of: Value,
+    /// The state; nothing where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Map<String, Value>>,
+    /// What the calls that failed said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+    /// Why there is no state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
 /// A limit of time that was reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReachedLimit {

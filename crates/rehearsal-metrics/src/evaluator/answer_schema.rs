@@ -22,6 +22,7 @@ impl Evaluator for AnswerSchema {
     const TYPE: &'static str = "answer_schema";
     const ABOUT: &'static str = "The final answer satisfies a JSON Schema.";
     const LOOKS_AT: LooksAt = LooksAt::Reply;
+    const OF_REPLIES: bool = true;
     const KEYS: &'static [Key] =
         &[Key::required("schema", Form::Schema, "schema: {type: object}", "The JSON Schema.")];
     const PAGE: &'static str = "\

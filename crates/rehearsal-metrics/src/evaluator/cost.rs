@@ -10,6 +10,15 @@ use super::{Evaluator, LooksAt};
 use crate::Assessment;
 use crate::view::View;
 
+/// What the agent's models cost, where all of it is known.
+pub(crate) fn known_cost(view: &View<'_>) -> Option<f64> {
+    let priced = spent(view).ok()?.into_iter().map(|(event, usage)| {
+        let model = event.decision.as_ref()?.name.as_deref()?;
+        Some(view.prices().0.get(model)?.of(usage))
+    });
+    priced.sum()
+}
+
 /// The agent's models cost no more than they should.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {

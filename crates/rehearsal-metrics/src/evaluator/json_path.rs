@@ -69,6 +69,7 @@ impl Evaluator for JsonPath {
     const TYPE: &'static str = "json_path";
     const ABOUT: &'static str = "A value in the final answer is as it should be.";
     const LOOKS_AT: LooksAt = LooksAt::Reply;
+    const OF_REPLIES: bool = true;
     const KEYS: &'static [Key] = &[
         Key::required(
             "path",

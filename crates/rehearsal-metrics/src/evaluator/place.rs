@@ -16,6 +16,8 @@ pub enum LooksAt {
     Environment,
     /// The turns of a conversation.
     Conversation,
+    /// The world that plays the tools, as it is when a step ends.
+    World,
 }
 
 /// Where an evaluation stands.
@@ -69,6 +71,18 @@ pub enum Misplaced {
         /// The `type` of the evaluator.
         name: &'static str,
     },
+    /// The world in the middle of a step, or of a session without steps.
+    #[error("`{name}` is asked when a step ends; ask in `evaluations` or `final_evaluations`")]
+    WorldOfTurn {
+        /// The `type` of the evaluator.
+        name: &'static str,
+    },
+    /// Other replies than that of a turn.
+    #[error("`in` of `{name}` says nothing of a turn, which has one reply; ask in `final_evaluations`")]
+    RepliesOfTurn {
+        /// The `type` of the evaluator.
+        name: &'static str,
+    },
     /// The agent of a code step.
     #[error("`{name}` cannot be asked of a code step: no agent takes part in it")]
     NoAgent {
@@ -88,6 +102,7 @@ impl Check {
         match (kind.looks_at, place) {
             (LooksAt::Environment, Place::Turn) => Err(Misplaced::FilesOfTurn { name }),
             (LooksAt::Environment, Place::Session) => Err(Misplaced::FilesOfSession { name }),
+            (LooksAt::World, Place::Turn | Place::Session) => Err(Misplaced::WorldOfTurn { name }),
             (LooksAt::Conversation, Place::Turn) => Err(Misplaced::TurnsOfTurn { name }),
             (LooksAt::Conversation, Place::Step(StepKind::Input | StepKind::Code)) => {
                 Err(Misplaced::NoConversation { name })
@@ -95,7 +110,7 @@ impl Check {
             (LooksAt::Agent, Place::Step(StepKind::Code)) => Err(Misplaced::NoAgent { name }),
             (LooksAt::Reply, _)
             | (LooksAt::Agent, Place::Step(_) | Place::Turn | Place::Final | Place::Session)
-            | (LooksAt::Environment, Place::Step(_) | Place::Final)
+            | (LooksAt::Environment | LooksAt::World, Place::Step(_) | Place::Final)
             | (LooksAt::Conversation, Place::Step(_) | Place::Final | Place::Session) => Ok(()),
         }
     }

@@ -28,6 +28,7 @@ impl Evaluator for RegexMatch {
     const TYPE: &'static str = "regex_match";
     const ABOUT: &'static str = "The reply matches a regular expression somewhere.";
     const LOOKS_AT: LooksAt = LooksAt::Reply;
+    const OF_REPLIES: bool = true;
     const KEYS: &'static [Key] = &[
         Key::required(
             "pattern",

@@ -22,6 +22,7 @@ impl Evaluator for StringContains {
     const TYPE: &'static str = "string_contains";
     const ABOUT: &'static str = "The reply contains a text.";
     const LOOKS_AT: LooksAt = LooksAt::Reply;
+    const OF_REPLIES: bool = true;
     const KEYS: &'static [Key] = &[
         Key::required(
             "value",

@@ -9,18 +9,26 @@ use serde_json::{Value, json};
 #[non_exhaustive]
 pub enum InvalidAnswer {
     /// Nothing was asked.
-    #[error("`{evaluator}` was given a judge's answers but asked nothing")]
+    #[error("`{evaluator}` was given answers but asked nothing")]
     NotAsked {
         /// The `type` of the evaluator.
         evaluator: &'static str,
     },
     /// There are more or fewer answers than questions.
-    #[error("the judge was asked {questions} questions and gave {answers} answers")]
+    #[error("{questions} questions were asked and {answers} answers given")]
     Count {
         /// How many questions there were.
         questions: usize,
         /// How many answers.
         answers: usize,
+    },
+    /// A check of the author's own answered in another form.
+    #[error("what the check answered cannot be used: {why}; it answered {answer}")]
+    OfCheck {
+        /// What is wrong with it.
+        why: String,
+        /// How it begins.
+        answer: String,
     },
     /// An answer does not have the form that was asked for.
     #[error("the judge's answer cannot be used: {why}; it answered {answer}")]

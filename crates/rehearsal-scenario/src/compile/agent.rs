@@ -30,10 +30,13 @@ pub fn compile_agent(
     if matches!(file.agent.reached, Reached::Command(_)) {
         return Err(CompileError::CommandByItself);
     }
+    if file.world.is_some() {
+        return Err(CompileError::WorldByItself);
+    }
     let stage = stage().ok_or(CompileError::NoStage)?.with_agent(file);
     if stage.server().is_some() {
         return Err(CompileError::ServerByItself);
     }
     let compiled = Compiled::new(Arc::new(stage), backstage, Arc::new(LocalProvider))?;
-    Ok((compiled.agent(0)?, Arc::new(compiled.mocks(None)?.by_themselves())))
+    Ok((compiled.agent(0, None)?, Arc::new(compiled.mocks(None, None)?.by_themselves())))
 }

@@ -135,6 +135,9 @@ pub enum CompileError {
     /// An agent by itself that is a command.
     #[error("an agent that is a `command` runs only in scenarios")]
     CommandByItself,
+    /// An agent by itself whose tools a world plays.
+    #[error("a `world` is started only for the cases of scenarios")]
+    WorldByItself,
     /// An agent by itself whose server has to be started.
     #[error("a server is started only for scenarios")]
     ServerByItself,
@@ -161,6 +164,7 @@ impl CompileError {
             Self::UnsetHeader { .. } => "set it, or put it into a file for `--env-file`",
             Self::NoHttp => "switch on the feature `http`",
             Self::CommandByItself => "write the agent inline, or reach it by `chat` or `http`",
+            Self::WorldByItself => "give the agent's file mocks under `setup`, or run it in a scenario",
             Self::ServerByItself => "start it yourself and name its address",
             _ => return None,
         };

@@ -314,7 +314,7 @@ fn is_address(url: &str) -> bool {
     parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some())
 }
 
-fn report_address(reader: &mut Reader<'_>, fields: &mut Fields<'_>, url: &str) {
+pub(super) fn report_address(reader: &mut Reader<'_>, fields: &mut Fields<'_>, url: &str) {
     let fine = is_address(url);
     if let (false, Some(node @ Node { value: NodeValue::Text(_), .. })) = (fine, fields.get("url")) {
         let problem = Problem::error("bad-address", node.span.clone(), format!("`{url}` is no HTTP address"));
@@ -326,7 +326,7 @@ fn read_method(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> String {
     fields.word(reader, "method").unwrap_or_default().to_owned()
 }
 
-fn read_headers(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Vec<(String, String)> {
+pub(super) fn read_headers(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Vec<(String, String)> {
     let Some(node) = fields.get("headers") else { return Vec::new() };
     let mut headers = Vec::new();
     for entry in reader.names(node, "`headers`") {

@@ -6,7 +6,7 @@ mod prices;
 mod source;
 
 use rehearsal_core::keys::{Form, Given, Key};
-use rehearsal_metrics::evaluator::{Check, KINDS, Kind, Misplaced, Place};
+use rehearsal_metrics::evaluator::{Check, How, KINDS, Kind, Misplaced, Place};
 
 use self::source::FileSource;
 use crate::Problem;
@@ -26,6 +26,8 @@ pub struct Evaluation {
     pub description: Option<String>,
     /// What is asked.
     pub check: Check,
+    /// How it is asked.
+    pub how: How,
 }
 
 impl Evaluation {
@@ -36,7 +38,7 @@ impl Evaluation {
 
     /// What is asked, in a few words.
     pub fn label(&self) -> String {
-        self.check.label()
+        self.how.label(&self.check)
     }
 
     /// Whether a judge has to be asked.
@@ -44,14 +46,27 @@ impl Evaluation {
         self.check.needs_judge()
     }
 
-    /// The judge it names, by its key in `models`.
-    pub fn judge_key(&self) -> Option<&str> {
-        self.check.judge_key()
+    /// The judges it asks, each by the key in `models` that it is named by.
+    pub fn judges(&self) -> Vec<Option<&str>> {
+        self.check.judges()
     }
 
-    /// The command that has to be run when the step ends.
-    pub fn command(&self) -> Option<&str> {
-        self.check.command()
+    /// The commands that have to be run when the step ends.
+    pub fn commands(&self) -> Vec<&str> {
+        self.check.commands()
+    }
+
+    /// The checks that it is made of, itself among them.
+    pub fn checks(&self) -> Vec<&Check> {
+        fn parts<'a>(check: &'a Check, found: &mut Vec<&'a Check>) {
+            found.push(check);
+            for part in check.parts() {
+                parts(&part.check, found);
+            }
+        }
+        let mut found = Vec::new();
+        parts(&self.check, &mut found);
+        found
     }
 
     /// Whether it can be asked there.
@@ -59,7 +74,8 @@ impl Evaluation {
     /// # Errors
     /// There is nothing there that it could look at; the text says where to ask instead.
     pub fn allowed_in(&self, place: Place) -> Result<(), Misplaced> {
-        self.check.allowed_in(place)
+        self.how.allowed_in(&self.check, place)?;
+        self.checks().into_iter().try_for_each(|check| check.allowed_in(place))
     }
 }
 
@@ -82,9 +98,11 @@ fn read(reader: &mut Reader<'_>, node: &Node, place: Place) -> Option<Evaluation
     let description = fields.text(reader, "description");
     fields.with(kind.keys);
     let check = kind.read(&mut Given::new(kind.keys, &mut FileSource::new(reader, &mut fields)));
+    fields.with(kind.how_keys());
+    let how = How::read(&mut Given::new(kind.how_keys(), &mut FileSource::new(reader, &mut fields)), kind);
     fields.finish(reader);
     let (line, span) = (reader.line(node.span.start), reader.line_span(node.span.start));
-    let evaluation = Evaluation { line, span, description, check };
+    let evaluation = Evaluation { line, span, description, check, how };
     if let Err(why) = evaluation.allowed_in(place) {
         reader.report_without_effect(Problem::error("not-here", word.span.clone(), why.to_string()));
     }

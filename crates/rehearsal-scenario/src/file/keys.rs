@@ -13,6 +13,7 @@ mod setup;
 mod speakers;
 mod steps;
 mod users;
+mod world;
 
 pub(crate) use agent::*;
 pub(crate) use models::*;
@@ -20,6 +21,7 @@ pub(crate) use setup::*;
 pub(crate) use speakers::*;
 pub(crate) use steps::*;
 pub(crate) use users::*;
+pub(crate) use world::*;
 
 /// A whole scenario.
 pub(crate) static SCENARIO: Table = Table::new(
@@ -56,6 +58,7 @@ pub(crate) static SCENARIO: Table = Table::new(
             "environment: {type: local}",
             "Where the code and the commands of the scenario run.",
         ),
+        WORLD_KEY,
         Key::optional("setup", Form::Table(&SETUP), "What happens before the first step."),
         Key::optional("users", Form::Part(&USERS), "Who answers tools that ask the user, by tool."),
         Key::optional(
@@ -91,11 +94,14 @@ pub(crate) static AGENT_FILE: Table = Table::new(
         Key::optional("models", Form::Part(&MODELS), "Models for scenarios that have none of that key."),
         PRICES_KEY,
         VARIABLES_KEY,
+        WORLD_KEY,
         Key::optional("setup", Form::Table(&AGENT_SETUP), "What answers in place of the tools."),
         PUBLIC_KEY,
     ],
 );
 
+const WORLD_KEY: Key =
+    Key::optional("world", Form::Part(&WORLD_PART), "A living program that plays the tools of a case.");
 const PRICES_KEY: Key =
     Key::optional("prices", Form::Part(&PRICES), "What models cost, for evaluations of type `cost`.");
 const VARIABLES_KEY: Key =

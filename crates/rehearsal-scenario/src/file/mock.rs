@@ -220,7 +220,7 @@ pub(crate) fn unknown_tool(mock: &Mock, agent: &AgentUnderTest, place: Range<usi
 }
 
 /// Whether the tool calls of an agent never reach us.
-fn calls_elsewhere(agent: &AgentUnderTest) -> bool {
+pub(super) fn calls_elsewhere(agent: &AgentUnderTest) -> bool {
     matches!(agent.reached, Reached::Http(_) | Reached::Chat { .. })
 }
 

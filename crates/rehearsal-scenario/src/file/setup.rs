@@ -13,15 +13,27 @@ use crate::Problem;
 use crate::read::{Dialect, Reader, nearest};
 use crate::yaml::{Node, NodeValue};
 
+/// What is known of the tools of a scenario.
+#[derive(Clone, Copy)]
+pub(super) struct Tools<'a> {
+    /// The agent that has them.
+    pub(super) agent: Option<&'a AgentUnderTest>,
+    /// Whether a world has more.
+    pub(super) world: bool,
+}
+
 pub(super) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
     context: &BTreeSet<String>,
-    agent: Option<&AgentUnderTest>,
+    tools: Tools<'_>,
 ) -> Option<Setup> {
+    let agent = tools.agent;
+    // Which tools a world has is known when it runs.
+    let known = agent.filter(|_| !tools.world);
     let mut fields = reader.fields(node, "`setup`", &SETUP)?;
     let mocks = fields.list(reader, "mocks");
-    let mocks = mocks.iter().filter_map(|node| mock::read(reader, node, Some(context), agent)).collect();
+    let mocks = mocks.iter().filter_map(|node| mock::read(reader, node, Some(context), known)).collect();
     mock::report_unreachable(reader, &fields, agent);
     let virtual_fs = fields.get("virtual_fs").map(|node| read_files(reader, node)).unwrap_or_default();
     let passthrough = fields.get("passthrough").map(|node| read_passthrough(reader, node, agent));

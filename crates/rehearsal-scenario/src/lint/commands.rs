@@ -1,5 +1,7 @@
 //! Which programs a run of a file would start.
 
+use rehearsal_metrics::evaluator::CheckProgram;
+
 use crate::{Action, AgentFile, AgentUnderTest, Implementation, Problem, Reached, Scenario};
 
 const HELP: &str = "read what it runs; if you want that, leave out: --no-commands";
@@ -22,9 +24,18 @@ impl Scenario {
             }
         }
         for evaluation in self.evaluations() {
-            if evaluation.command().is_some() {
+            let runs = |program: &&CheckProgram| {
+                matches!(program, CheckProgram::Command { .. } | CheckProgram::Python { .. })
+            };
+            if !evaluation.commands().is_empty() {
                 problems.push(refused(evaluation.span.clone(), "this evaluation runs a command"));
+            } else if evaluation.check.programs().iter().any(runs) {
+                problems.push(refused(evaluation.span.clone(), "this evaluation runs a program"));
             }
+        }
+        if let Some(world) = self.world.as_ref().filter(|world| world.starts_program()) {
+            let place = if world.span.is_empty() { self.head.clone() } else { world.span.clone() };
+            problems.push(refused(place, "the world is a program"));
         }
         let Some(agent) = &self.agent else { return problems };
         // An agent of another file has no place in this one.
@@ -45,7 +56,10 @@ impl Scenario {
 impl AgentFile {
     /// The same for an agent of a file of its own, but for its tools, which run when a scenario says so.
     pub fn commands(&self) -> Vec<Problem> {
-        starts(&self.agent).map(|what| refused(self.agent.span.clone(), what)).into_iter().collect()
+        let agent = starts(&self.agent).map(|what| refused(self.agent.span.clone(), what));
+        let world = self.world.as_ref().filter(|world| world.starts_program());
+        let world = world.map(|world| refused(world.span.clone(), "the world is a program"));
+        agent.into_iter().chain(world).collect()
     }
 }
 

@@ -137,6 +137,7 @@ impl Scenario {
             return Vec::new();
         }
         let mut written = vec!["scenario".to_owned()];
+        written.extend(self.world.iter().map(|world| world.scope.clone()));
         paths_of(&Value::Object(self.setup.state.clone()), "", &mut written);
         for patch in self.setup.mocks.iter().filter_map(|mock| mock.state.as_ref()) {
             paths_of(&serde_json::to_value(patch).unwrap_or_default(), "", &mut written);

@@ -1,5 +1,6 @@
 //! Mocks: which one answers a call, and what it answers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,15 +9,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_agent::{Answer, Refusal, Tool, ToolAnswer, ToolEffect, ToolRef, run_tool};
 use rehearsal_core::json::text;
-use rehearsal_core::{Player, SCENARIO, ToolError, ToolOutcome};
+use rehearsal_core::{Player, SCENARIO, StatePatch, ToolError, ToolOutcome, strip_nulls};
 use rehearsal_sim::StandIn;
 use rehearsal_sim::person::PeopleAtHand;
 use serde_json::{Map, Number, Value, json};
+use tokio::sync::Mutex;
 
 use super::told;
+use super::world::Seat;
 use rehearsal_js::{Expression, JsError, Scope, Workers};
 
-use crate::{Mock, Scenario, ToolDefinition};
+use crate::{Mock, Scenario, ToolDefinition, World};
 use rehearsal_metrics::is_same;
 
 /// Plays the tools of a scenario: by its mocks, for real where the file or the command line says so, else not at all.
@@ -28,8 +31,21 @@ pub(crate) struct Mocks {
     real: BTreeMap<String, ToolRef>,
     scripts: Workers,
     live: bool,
+    /// What plays the tools that nothing else does.
+    world: Option<Arc<Seat>>,
+    /// What scripts of mocks keep between their calls.
+    kept: Mutex<Kept>,
     /// Whether there is a scenario, which could let tools run for real.
     in_scenario: bool,
+}
+
+/// The object `world` of scripts, which may change it: it is the state's scope of that name.
+#[derive(Debug, Default)]
+struct Kept {
+    /// The scope as the calls of the last turn saw it.
+    seen: Map<String, Value>,
+    /// What scripts have made of it since.
+    now: Map<String, Value>,
 }
 
 /// What is known of a call when a mock is chosen.
@@ -65,7 +81,20 @@ impl Mocks {
         scripts: Workers,
         live: bool,
     ) -> Self {
-        Self { scenario, tools, real, scripts, live, in_scenario: true }
+        Self { scenario, tools, real, scripts, live, world: None, kept: Mutex::default(), in_scenario: true }
+    }
+
+    /// The same mocks with a world that plays what they do not.
+    pub(crate) fn world(mut self, world: Option<Arc<Seat>>) -> Self {
+        self.world = world;
+        self
+    }
+
+    /// A tool as the file declares it, or else as the world has it.
+    fn definition(&self, tool: &str) -> Option<Cow<'_, ToolDefinition>> {
+        let declared = self.tools.iter().find(|definition| definition.name == tool);
+        let of_world = || self.world.as_ref()?.definition(tool);
+        declared.map(Cow::Borrowed).or_else(|| of_world().map(Cow::Owned))
     }
 
     /// The same mocks without a scenario around them.
@@ -76,8 +105,8 @@ impl Mocks {
 
     /// The mocks that could answer for a tool, the most specific first, with their places in the file.
     fn candidates(&self, tool: &str) -> Vec<(usize, &Mock)> {
-        let definition = self.tools.iter().find(|definition| definition.name == tool);
-        let plays = |mock: &Mock| definition.is_some_and(|definition| mock.plays(definition));
+        let definition = self.definition(tool);
+        let plays = |mock: &Mock| definition.as_ref().is_some_and(|definition| mock.plays(definition));
         let mut mocks: Vec<(usize, &Mock)> =
             self.scenario.setup.mocks.iter().enumerate().filter(|(_, mock)| plays(mock)).collect();
         mocks.sort_by_key(|(_, mock)| std::cmp::Reverse(mock.specificity()));
@@ -153,19 +182,60 @@ impl Mocks {
         call: &Call<'_>,
         args: Vec<Value>,
     ) -> Result<Value, JsError> {
+        self.scripts.evaluate(expression, Self::scope(call, args)).await
+    }
+
+    /// What an expression sees of a call.
+    fn scope(call: &Call<'_>, args: Vec<Value>) -> Scope {
         let cx = &call.effect.cx;
-        let scope = Scope {
+        Scope {
             args,
             input: call.args.clone(),
             context: Value::Object(call.context.clone()),
-            globals: Map::new(),
             now_ms: cx.now().as_millisecond(),
             seed: cx.chance.number("javascript", 0),
-        };
-        self.scripts.evaluate(expression, scope).await
+            ..Scope::default()
+        }
     }
 
-    async fn answer(&self, index: usize, mock: &Mock, call: &Call<'_>) -> Result<ToolOutcome, Refusal> {
+    /// Evaluates what a mock answers; the object `world` that its script sees stays as it leaves it.
+    async fn compute(
+        &self,
+        expression: &Expression,
+        call: &Call<'_>,
+        args: Vec<Value>,
+    ) -> Result<(Value, Option<StatePatch>), JsError> {
+        if self.world.is_some() || !expression.source().contains(World::SCOPE) {
+            return self.evaluate(expression, call, args).await.map(|value| (value, None));
+        }
+        // Held while it is evaluated: calls of one turn change the world one after the other.
+        let mut kept = self.kept.lock().await;
+        let seen = call.effect.cx.state.snapshot().scope(World::SCOPE).clone();
+        if seen != kept.seen {
+            *kept = Kept { now: seen.clone(), seen };
+        }
+        let globals = Map::from_iter([(World::SCOPE.to_owned(), Value::Object(kept.now.clone()))]);
+        let scope = Scope { globals, ..Self::scope(call, args) };
+        let (value, left) = self.scripts.evaluate_keeping(expression, scope, World::SCOPE).await?;
+        let Value::Object(mut left) = left else {
+            return Err(JsError::Thrown {
+                place: expression.place().to_owned(),
+                message: "nothing that can be kept: `world` stays an object".to_owned(),
+                stack: String::new(),
+            });
+        };
+        strip_nulls(&mut left);
+        let patch = StatePatch::between(World::SCOPE, &kept.now, left.clone());
+        kept.now = left;
+        Ok((value, Some(patch).filter(|patch| !patch.is_empty())))
+    }
+
+    async fn answer(
+        &self,
+        index: usize,
+        mock: &Mock,
+        call: &Call<'_>,
+    ) -> Result<(ToolOutcome, Option<StatePatch>), Refusal> {
         if let Some(delay) = mock.delay_ms.filter(|delay| *delay > 0.0) {
             tokio::time::sleep(Duration::from_secs_f64(delay / 1000.0)).await;
         }
@@ -175,26 +245,33 @@ impl Mocks {
             None => mock.error.is_some(),
         };
         if fails {
-            return Ok(ToolOutcome::Error(mock.failure()));
+            return Ok((ToolOutcome::Error(mock.failure()), None));
         }
         match (&mock.response_fn, &mock.response) {
             (Some(expression), _) => {
-                let value = match self.evaluate(expression, call, call.by_name()).await {
+                let computed = match self.compute(expression, call, call.by_name()).await {
                     Err(error @ JsError::Thrown { .. }) => {
-                        self.evaluate(expression, call, call.places.clone()).await.map_err(|_| error)
+                        self.compute(expression, call, call.places.clone()).await.map_err(|_| error)
                     }
-                    value => value,
+                    computed => computed,
                 };
-                value.map(ToolOutcome::Output).map_err(|error| refusal("mock_response", mock, &error))
+                let computed = computed.map(|(value, changes)| (ToolOutcome::Output(value), changes));
+                computed.map_err(|error| refusal("mock_response", mock, &error))
             }
-            (None, response) => Ok(ToolOutcome::Output(response.clone().unwrap_or_default())),
+            (None, response) => Ok((ToolOutcome::Output(response.clone().unwrap_or_default()), None)),
         }
+    }
+
+    /// The world, where it plays this tool now.
+    fn of_world(&self, tool: &str) -> Option<&Seat> {
+        self.world.as_deref().filter(|world| world.definition(tool).is_some())
     }
 
     fn unmocked(&self, call: &Call<'_>, misses: &[String]) -> Refusal {
         let (cx, tool) = (&call.effect.cx, &call.effect.cx.tool);
-        let definition = self.tools.iter().find(|definition| *definition.name == **tool);
-        let (service, method) = definition.map_or((None, &**tool), ToolDefinition::service_and_method);
+        let definition = self.definition(tool);
+        let named = definition.as_deref().map(ToolDefinition::service_and_method);
+        let (service, method) = named.unwrap_or((None, &**tool));
         let mut message =
             format!("tool `{tool}` was called by agent `{}`, but no mock answers this call\n", cx.agent);
         if !misses.is_empty() {
@@ -218,7 +295,10 @@ impl Mocks {
             let _ = writeln!(message, "      when:\n        input: {}", text(&call.args));
         }
         message.push_str("      response: {\"result\": \"…\"}");
-        let could_run = definition.is_some_and(|definition| definition.implementation.is_some());
+        if self.world.is_some() {
+            let _ = write!(message, "\n\nOr let the world offer `{tool}`: it does not at this moment.");
+        }
+        let could_run = definition.as_ref().is_some_and(|definition| definition.implementation.is_some());
         if could_run && self.in_scenario {
             let _ = write!(
                 message,
@@ -251,33 +331,42 @@ impl StandIn for Mocks {
         people: &PeopleAtHand,
     ) -> Result<Answer<ToolAnswer>, Refusal> {
         let tool = &*effect.cx.tool;
+        let turn = match &self.world {
+            Some(world) => Some(world.turn().await),
+            None => None,
+        };
         if self.live {
-            return match self.real.get(tool) {
-                Some(real) => Ok(run_tool(effect, real).await),
-                None => Err(Self::not_real(effect)),
+            return match (self.real.get(tool), self.of_world(tool)) {
+                (Some(real), _) => Ok(run_tool(effect, real).await),
+                (None, Some(world)) => play_in(world, effect, own).await,
+                (None, None) => Err(Self::not_real(effect)),
             };
         }
         let context =
             effect.cx.state.scope(SCENARIO).get::<Map<String, Value>>("context").unwrap_or_default();
-        let definition = self.tools.iter().find(|definition| definition.name == tool);
-        let places = by_place(definition, &effect.args);
+        let places = by_place(self.definition(tool).as_deref(), &effect.args);
         let call = Call { effect, args: Value::Object((*effect.args).clone()), places, context };
         match self.first_match(&call).await? {
             Ok((index, mock)) => {
-                let (outcome, by) = if mock.person {
-                    (people.play_tool(effect, own).await?, Player::Person)
+                drop(turn);
+                let (outcome, by, kept) = if mock.person {
+                    (people.play_tool(effect, own).await?, Player::Person, None)
                 } else {
-                    (checked(self.answer(index, mock, &call).await?, own), Player::Mock)
+                    let (outcome, kept) = self.answer(index, mock, &call).await?;
+                    (checked(outcome, own), Player::Mock, kept)
                 };
                 let changes = mock.state.clone().filter(|_| !outcome.is_error());
-                let value = ToolAnswer { outcome, main_changes: changes };
+                let value = ToolAnswer { outcome, main_changes: together(changes, kept) };
                 Ok(Answer { value, by, name: Some(label(index, mock).into()) })
             }
             Err(misses) => match self.real.get(tool) {
                 Some(real) if self.scenario.setup.passthrough.iter().any(|name| name == tool) => {
                     Ok(run_tool(effect, real).await)
                 }
-                _ => Err(self.unmocked(&call, &misses)),
+                _ => match self.of_world(tool) {
+                    Some(world) => play_in(world, effect, own).await,
+                    None => Err(self.unmocked(&call, &misses)),
+                },
             },
         }
     }
@@ -285,6 +374,29 @@ impl StandIn for Mocks {
     fn needs_people(&self) -> bool {
         !self.live && self.scenario.setup.mocks.iter().any(|mock| mock.person)
     }
+}
+
+/// Two changes as one: where both touch a key, what the file has written comes after what its script has made.
+fn together(written: Option<StatePatch>, kept: Option<StatePatch>) -> Option<StatePatch> {
+    match (written, kept) {
+        (Some(written), Some(mut kept)) => match kept.absorb(written) {
+            None => Some(kept),
+            Some(written) => Some(written),
+        },
+        (one, other) => one.or(other),
+    }
+}
+
+/// Lets the world answer. One that cannot go on ends the case.
+async fn play_in(
+    world: &Seat,
+    effect: &ToolEffect,
+    own: &Arc<dyn Tool>,
+) -> Result<Answer<ToolAnswer>, Refusal> {
+    let played = world.play(&effect.cx.tool, &effect.args).await;
+    let mut value = played.map_err(|why| Refusal { kind: "world".to_owned(), message: told(&why) })?;
+    value.outcome = checked(value.outcome, own);
+    Ok(Answer { value, by: Player::World, name: None })
 }
 
 /// An answer held to the output schema of its tool, as that of the tool itself would be.

@@ -7,6 +7,7 @@ use regex::Regex;
 use rehearsal_agent::{AgentRef, History, LlmAgent, Model, ToolRef};
 use rehearsal_core::Settings;
 
+use super::world::Seat;
 use crate::file::conversation::speaker;
 use crate::{Knowledge, TurnView, UserSimulator};
 
@@ -17,23 +18,29 @@ const RECENT_TURNS: usize = 3;
 const SUMMARY_LENGTH: usize = 80;
 
 /// The agent that plays a simulated user.
-pub(crate) fn agent(simulator: &UserSimulator, model: Arc<dyn Model>, tools: Vec<ToolRef>) -> AgentRef {
+pub(crate) fn agent(
+    simulator: &UserSimulator,
+    model: Arc<dyn Model>,
+    tools: Vec<ToolRef>,
+    world: Option<Arc<Seat>>,
+) -> AgentRef {
     let settings = Settings {
         temperature: Some(simulator.temperature),
         max_tokens: Some(simulator.max_tokens),
         ..Settings::default()
     };
-    LlmAgent::new("user", model)
-        .instruction(instruction(simulator))
-        .history(History::Execution)
-        .settings(settings)
-        .tools(tools)
+    let agent = LlmAgent::new("user", model).history(History::Execution).settings(settings).tools(tools);
+    let Some(world) = world else { return agent.instruction(instruction(simulator, false)).into() };
+    let (told, seat) = (simulator.clone(), world.clone());
+    agent
+        .instruction_from(move |_| instruction(&told, seat.has_users_tools()))
+        .toolset(move |_| world.users_tools())
         .into()
 }
 
-fn instruction(simulator: &UserSimulator) -> String {
+fn instruction(simulator: &UserSimulator, has_more_tools: bool) -> String {
     match &simulator.instructions {
-        None => usual(simulator),
+        None => usual(simulator, has_more_tools),
         Some(text) => speaker::fill(text, |name| match name {
             "persona" => simulator.persona.clone(),
             "objective" => simulator.objective.clone(),
@@ -59,7 +66,7 @@ fn listed(constraints: &[String]) -> String {
 }
 
 /// What the model of a simulated user is told where the file has no instructions of its own.
-fn usual(simulator: &UserSimulator) -> String {
+fn usual(simulator: &UserSimulator, has_more_tools: bool) -> String {
     let mut text = String::from(
         "You write what a person says to an assistant. You are that person, never the assistant.\n\n",
     );
@@ -75,7 +82,7 @@ fn usual(simulator: &UserSimulator) -> String {
     if !simulator.constraints.is_empty() {
         let _ = writeln!(text, "You keep to this:\n{}", listed(&simulator.constraints));
     }
-    if !simulator.tools.is_empty() {
+    if !simulator.tools.is_empty() || has_more_tools {
         text.push_str("\nWhat you can do yourself, you do with your tools before you answer.\n");
     }
     if !simulator.stop.is_empty() {

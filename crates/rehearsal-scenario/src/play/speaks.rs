@@ -98,7 +98,8 @@ impl Stage {
         if turn.calls.is_empty() {
             return Ok(None);
         }
-        let tools = self.user_tools.get(&number).cloned().unwrap_or_default();
+        let mut tools = self.user_tools.get(&number).cloned().unwrap_or_default();
+        tools.extend(self.world.iter().flat_map(super::world::Seat::users_tools));
         let caller = ScriptedCaller::new(turn.calls.clone(), turn.says.clone().unwrap_or_default(), tools);
         let prompt = "(the user follows a script)".to_owned();
         let answer = scene.play(&caller.into(), Some(prompt), Some(limit.within)).await?;

@@ -139,15 +139,15 @@ impl Reads {
     }
 }
 
-/// Starts the process of a command agent.
+/// Starts the process of a command agent, or of a world.
 #[derive(Debug)]
-pub(crate) struct AgentProcess {
+pub(crate) struct Process {
     pub(crate) command: CommandLine,
     pub(crate) place: Workplace,
 }
 
 #[async_trait]
-impl Launcher for AgentProcess {
+impl Launcher for Process {
     async fn start(&self) -> Result<Connection, String> {
         let (variables, directory) = (self.place.variables(), Some(&*self.place.home));
         let process = self.place.folder.start(&program(&self.command), &variables, directory).await;

@@ -22,7 +22,7 @@ use crate::file::conversation::speaker::HANG_UP;
 use crate::{BridgeExpressions, ScriptedCall, SimulatedUser, ToolDefinition, UserTool};
 
 /// The code of the error of a user's tool that is at fault itself. The case ends in it.
-const AT_FAULT: &str = "UserToolAtFault";
+pub(super) const AT_FAULT: &str = "UserToolAtFault";
 
 /// The agent that plays the user of a tool.
 pub(crate) fn simulated(
@@ -234,6 +234,7 @@ impl FileBridge {
             globals,
             now_ms,
             seed: Chance::seeded(0).number("bridge", ledger.events().len() as u64),
+            ..Scope::default()
         };
         let value = self.scripts.evaluate(expression, scope).await;
         value.map_err(|error| format!("the `{key}` of the bridge failed: {}", told(&error)))

@@ -1,6 +1,7 @@
 //! An agent that is a process and speaks JSON lines on its standard input and output.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ pub struct CommandAgent {
     name: Arc<str>,
     launcher: Arc<dyn Launcher>,
     tools: Vec<ToolRef>,
+    toolset: Option<Toolset>,
     introduction: Introduction,
     masker: Masker,
     /// Empty while a turn is played: a turn that is dropped in the middle takes its process with it.
@@ -45,6 +47,7 @@ impl CommandAgent {
             name: name.into(),
             launcher: Arc::new(launcher),
             tools: Vec::new(),
+            toolset: None,
             introduction: Introduction::default(),
             masker: Masker::default(),
             live: Mutex::default(),
@@ -56,6 +59,30 @@ impl CommandAgent {
     pub fn tools(mut self, tools: impl IntoIterator<Item = ToolRef>) -> Self {
         self.tools.extend(tools);
         self
+    }
+
+    /// The same agent with tools that come and go: what there is is asked whenever the agent is told of them, and at each
+    /// of its calls.
+    #[must_use]
+    pub fn toolset(mut self, tools: impl Fn() -> Vec<ToolRef> + Send + Sync + 'static) -> Self {
+        self.toolset = Some(Toolset(Box::new(tools)));
+        self
+    }
+
+    /// Its tools as they are now.
+    fn tools_now(&self) -> Vec<ToolRef> {
+        let more = self.toolset.iter().flat_map(|toolset| (toolset.0)());
+        self.tools.iter().cloned().chain(more).collect()
+    }
+
+    /// Its tools as they are now, as it is told of them.
+    fn told_tools(&self) -> Value {
+        let tools = self.tools_now();
+        let tools = tools.iter().map(|tool| tool.spec().declaration());
+        let tools = tools.map(
+            |tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters}),
+        );
+        tools.collect()
     }
 
     /// The same agent with something to be told when it starts.
@@ -89,24 +116,21 @@ impl CommandAgent {
             })?;
         let session = cx.ledger().session().clone();
         let mut wire = Wire::new(connection, self.masker.clone());
-        let tools = self.tools.iter().map(|tool| tool.spec().declaration());
-        let tools = tools.map(
-            |tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters}),
-        );
+        let tools = self.told_tools();
         wire.send(&json!({
             "type": "start",
             "version": VERSION,
             "session": session.as_str(),
             "scenario": scenario(cx),
             "plugins": self.introduction.plugins(),
-            "tools": tools.collect::<Value>(),
+            "tools": tools.clone(),
             "context": self.introduction.context,
         }));
         if !talk.earlier.is_empty() {
             let messages = talk.earlier.iter().map(|said| json!({"role": said.role, "text": said.text}));
             wire.send(&json!({"type": "history", "messages": messages.collect::<Value>()}));
         }
-        Ok(Live { session, wire, played, used: BTreeSet::new(), open: None })
+        Ok(Live { session, wire, played, used: BTreeSet::new(), tools, open: None })
     }
 }
 
@@ -145,6 +169,15 @@ impl From<CommandAgent> for AgentRef {
     }
 }
 
+/// Tools that come and go.
+struct Toolset(Box<dyn Fn() -> Vec<ToolRef> + Send + Sync>);
+
+impl fmt::Debug for Toolset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Toolset").finish_non_exhaustive()
+    }
+}
+
 /// A process in the middle of a session.
 #[derive(Debug)]
 struct Live {
@@ -154,6 +187,8 @@ struct Live {
     played: u64,
     /// The ids it gave its calls.
     used: BTreeSet<String>,
+    /// The tools it was told of last.
+    tools: Value,
     open: Option<Open>,
 }
 
@@ -230,6 +265,7 @@ impl Turn<'_> {
             Some((id, call)) => self.give_result(cx, &id, &call),
             None => {
                 self.live.wire.begin_count();
+                self.tell_tools();
                 self.live.wire.send(&match message {
                     Some(text) => json!({"type": "message", "turn": self.number, "text": text}),
                     None => json!({"type": "message", "turn": self.number, "text": "", "speak_first": true}),
@@ -279,6 +315,18 @@ impl Turn<'_> {
         }
     }
 
+    /// Tells the agent which tools there are, where they are others than it was told of last.
+    fn tell_tools(&mut self) {
+        if self.agent.toolset.is_none() {
+            return;
+        }
+        let tools = self.agent.told_tools();
+        if tools != self.live.tools {
+            self.live.wire.send(&json!({"type": "tools", "tools": tools}));
+            self.live.tools = tools;
+        }
+    }
+
     async fn receive(&mut self) -> Result<Incoming, String> {
         let when = format!("in turn {}", self.number);
         self.live.wire.receive(&Moment { when: &when, unit: "turn", awaited: "final" }).await
@@ -303,7 +351,7 @@ impl Turn<'_> {
         let response = ModelResponse::new(Content::new(Role::Model, vec![Part::from(call)]));
         let (turn, response) = cx.record_response(self.next_round(), response, decision).await?;
         let calls: Vec<FunctionCall> = response.content.calls().cloned().collect();
-        let pending = cx.call_tools(&turn, &calls, &self.agent.tools).await?;
+        let pending = cx.call_tools(&turn, &calls, &self.agent.tools_now()).await?;
         let Some(call) = calls.into_iter().find_map(|call| call.id) else {
             unreachable!("calls that are recorded have an id");
         };
@@ -336,6 +384,7 @@ impl Turn<'_> {
     }
 
     fn give_result(&mut self, cx: &Context<'_>, id: &str, call: &CallId) {
+        self.tell_tools();
         let outcome = cx.ledger().call(call).and_then(|view| view.result()).map(|result| &result.outcome);
         self.live.wire.send(&match outcome {
             Some(ToolOutcome::Error(error)) => json!({"type": "tool_result", "id": id, "error": error}),

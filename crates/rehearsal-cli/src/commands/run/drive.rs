@@ -10,9 +10,10 @@ use rehearsal::scenario_models::ModelBuilder;
 use rehearsal_core::{RunResult, SystemClock};
 use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_run::{Audience, Describe, Driver, OutFolder, Plan};
-use rehearsal_scenario::{Backstage, Commands};
+use rehearsal_scenario::{Backstage, Commands, PythonWorkers};
 use rehearsal_sim::{Cancel, CaseMaker, Suite};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 
 use super::keeping::{Keeping, Onlooker};
 use super::outlet::{Again, Wanted, Writer};
@@ -66,33 +67,46 @@ pub(crate) struct RunOptions {
 }
 
 /// What cases are made with.
-pub(super) struct Wings {
+pub(crate) struct Wings {
     program: PathBuf,
     pub(super) variables: Variables,
     models: ModelBuilder,
     scripts: Workers,
+    python: PythonWorkers,
     /// Without a store there is no place where they could answer.
     audience: Option<Audience>,
 }
 
 impl Wings {
     pub(super) fn new(options: &RunOptions) -> Result<Self, CommandError> {
+        // Without a store there is no place where people could answer.
+        let audience = (!options.no_store).then(Audience::default);
+        Self::with(options.env_file.as_deref(), audience)
+    }
+
+    /// What checks are asked with that judge what was said before.
+    pub(crate) fn of_score(env_file: Option<&Path>) -> Result<Self, CommandError> {
+        Self::with(env_file, None)
+    }
+
+    fn with(env_file: Option<&Path>, audience: Option<Audience>) -> Result<Self, CommandError> {
         let program = std::env::current_exe()
             .map_err(|error| CommandError::setup(format_args!("this program cannot find itself: {error}")))?;
         let scripts = Workers::new(hidden(&program, crate::JS_WORKER));
-        let variables = Variables::with_file(options.env_file.as_deref())?;
-        let audience = (!options.no_store).then(Audience::default);
-        Ok(Self { program, variables, models: ModelBuilder::default(), scripts, audience })
+        let variables = Variables::with_file(env_file)?;
+        let python = PythonWorkers::default();
+        Ok(Self { program, variables, models: ModelBuilder::default(), scripts, python, audience })
     }
 
     /// What the case at this place is made with, where its file is this one: no tool runs, no program is started.
-    pub(super) fn backstage(&self, file: &Path, place: usize, name: &str) -> Result<Backstage, CommandError> {
+    pub(crate) fn backstage(&self, file: &Path, place: usize, name: &str) -> Result<Backstage, CommandError> {
         let (builder, variables, read) =
             (self.models.clone(), self.variables.clone(), self.variables.clone());
         Ok(Backstage {
             models: Arc::new(move |key, choice| builder.build(key, choice, &|name| variables.get(name))),
             people: self.audience.as_ref().map(|audience| audience.people(place, name)),
             scripts: self.scripts.clone(),
+            python: self.python.clone(),
             supervisor: Some(hidden(&self.program, crate::SUPERVISOR)),
             variables: Arc::new(move |name| read.get(name)),
             directory: files::folder(file)?,
@@ -153,7 +167,8 @@ pub(super) fn drive(
     if let (Some(kept), Some(audience)) = (&driver.kept, wings.audience) {
         audience.open(kept.clone(), driver.watch.clone());
     }
-    runtime.spawn(interrupt::listen(driver.cancel.clone(), progress.clone()));
+    let (written_all, is_written) = watch::channel(false);
+    runtime.spawn(interrupt::listen(driver.cancel.clone(), progress.clone(), is_written));
     let (printer, write) = options.show.printer(job.colour);
     let writer = Arc::new(Writer::new(options.wanted(printer), again, progress.clone()));
     let mut result = runtime.block_on(driver.run(cases, describe, writer.clone()));
@@ -167,6 +182,7 @@ pub(super) fn drive(
             .map_err(|error| CommandError::setup(error).about("what this run came to is not kept whole")),
         None => Ok(()),
     };
+    written_all.send_replace(true);
     writer.finish(write);
     write(&printer.summary(job.noun, &result.suite, result.duration_ms));
     if options.show.json_to_stdout() {

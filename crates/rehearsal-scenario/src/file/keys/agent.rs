@@ -182,7 +182,7 @@ fn port_needs_a_server() -> Value {
     })
 }
 
-static HEADERS_PART: Part = Part {
+pub(super) static HEADERS_PART: Part = Part {
     name: "headers",
     form: Form::About(
         "Headers by name; `${env.NAME}` in a value is taken from the environment. Values are on no ledger.",
