@@ -31,3 +31,4 @@ mod strangers;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdicts;
+mod worlds;
