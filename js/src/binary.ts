@@ -21,6 +21,9 @@ export interface Program {
   version: string;
 }
 
+/** Variables, by their names. */
+export type Variables = { [name: string]: string | undefined };
+
 /** What each program said, by its path and when it was written. */
 const known = new Map<string, string>();
 
@@ -28,7 +31,7 @@ const known = new Map<string, string>();
  * Finds `rehearse`: the one that is named, that of `REHEARSAL_BIN`, the one that was installed with this package, else
  * the one on PATH.
  */
-export function findProgram(named: string | undefined, env: NodeJS.ProcessEnv, cwd: string): Program {
+export function findProgram(named: string | undefined, env: Variables, cwd: string): Program {
   const path = pathOf(named, env, cwd);
   return { path, version: versionOf(path) };
 }
@@ -39,7 +42,7 @@ export function mismatch({ path, version }: Program): string | undefined {
   return `agent-rehearsal is ${VERSION}, and ${path} is ${version}: what one says the other may not know\n\nhint: install the same version of both, or name another program in ${VARIABLE}`;
 }
 
-function pathOf(named: string | undefined, env: NodeJS.ProcessEnv, cwd: string): string {
+function pathOf(named: string | undefined, env: Variables, cwd: string): string {
   if (named !== undefined) return runnable(resolve(cwd, named), "`binary`");
   const variable = env[VARIABLE];
   if (variable) return runnable(resolve(cwd, variable), VARIABLE);

@@ -39,7 +39,7 @@ export function scenarioCasesSync(paths: Paths, options: CasesOptions = {}): Cas
 }
 
 export function all(paths: Paths): string[] {
-  return (typeof paths === "string" || paths instanceof URL ? [paths] : paths).map(word);
+  return (Array.isArray(paths) ? (paths as readonly (string | URL)[]) : [paths as string | URL]).map(word);
 }
 
 function wordsOf(paths: Paths, { agent, args = [] }: CasesOptions): string[] {

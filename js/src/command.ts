@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { findProgram, mismatch, type Program } from "./binary.js";
+import { findProgram, mismatch, type Program, type Variables } from "./binary.js";
 import { Interrupted, NotUsable, RehearsalError, SetupError } from "./errors.js";
 
 /** Where and with what `rehearse` runs. */
@@ -15,14 +15,14 @@ export interface Place {
   /** The folder in which it runs, and to which paths are relative; that of this process unless told. */
   cwd?: string | URL | undefined;
   /** Variables for it, besides those of this process. `undefined` takes one away. */
-  env?: { [name: string]: string | undefined } | undefined;
+  env?: Variables | undefined;
 }
 
 /** What a command came to. */
 export interface Done {
   program: Program;
   code: number | null;
-  signal: NodeJS.Signals | null;
+  signal: string | null;
   stdout: string;
   stderr: string;
 }
@@ -105,7 +105,7 @@ export function failure(done: Done): RehearsalError {
 }
 
 function settled(place: Place): { program: Program; cwd: string; env: NodeJS.ProcessEnv } {
-  const cwd = place.cwd instanceof URL ? fileURLToPath(place.cwd) : (place.cwd ?? process.cwd());
+  const cwd = typeof place.cwd === "object" ? fileURLToPath(place.cwd) : (place.cwd ?? process.cwd());
   const env = { ...process.env, ...place.env };
   return { program: findProgram(place.binary, env, cwd), cwd, env };
 }

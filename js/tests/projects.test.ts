@@ -30,7 +30,7 @@ test.concurrent.each(PROJECTS)("%s: what fails shows the transcript and the eval
   expect(code, said).toBe(1);
   for (const expected of [
     "the case did not pass: failed: tool_called refund",
-    'failed    string_contains "money", line 16',
+    'failed string_contains "money", line 16',
     'the reply does not contain "money": "No."',
     "user: I want my money back for order 7",
     "agent: No.",

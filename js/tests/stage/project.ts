@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { folder } from "./refund.js";
@@ -14,6 +14,7 @@ export function project(name?: string): string {
     if (!each.startsWith(".")) symlinkSync(join(ROOT, "node_modules", each), join(modules, each));
   }
   cpSync(inject("packed"), join(modules, "agent-rehearsal"), { recursive: true });
+  writeFileSync(join(here, "package.json"), '{ "private": true }\n');
   if (name !== undefined) {
     cpSync(join(ROOT, "tests/projects", name), here, { recursive: true });
     cpSync(join(ROOT, "tests/projects/refund.scenario.yaml"), join(here, "refund.scenario.yaml"));

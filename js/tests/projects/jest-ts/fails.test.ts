@@ -1,6 +1,6 @@
+import { expect, test } from "@jest/globals";
 import { runScenario } from "agent-rehearsal";
 import { describeScenarios } from "agent-rehearsal/jest";
-import { expect, test } from "@jest/globals";
 import { agent } from "./agent";
 
 test("no refund", async () => {
