@@ -1,8 +1,8 @@
 // `rehearse` as a process: started, heard to its end, and never left behind.
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findProgram, mismatch, type Program, type Variables } from "./binary.js";
@@ -27,14 +27,51 @@ export interface Done {
   stderr: string;
 }
 
-/** How long `rehearse` may take to end when it was told to, in milliseconds. */
-const PATIENCE = 5_000;
+/** The code with which `rehearse` ends where it was interrupted. */
+const INTERRUPTED = 130;
 
 /** The longest path of a socket that every system takes. */
 const LONGEST_PATH = 100;
 
-/** What there is to put away should this process end first. */
-const held = new Set<() => void>();
+/**
+ * Runs a command and holds it by a leash: its standard input, which is a pipe. When that is closed, because a run is
+ * given up or because this process is gone for whatever reason, the command is told to end as by Ctrl-C, and after five
+ * seconds it is ended. Its folder goes when it has ended.
+ *
+ * A handler of signals in this process could not do that: Jest's tests have none, a thread that is terminated runs none,
+ * and none hears SIGKILL.
+ */
+const LEASH = `
+folder=$1
+shift
+exec 3<&0
+"$@" </dev/null 3<&- &
+program=$!
+PATH=$PATH:/usr/bin:/bin
+{
+  while read -r _ <&3; do :; done
+  kill -INT $program
+  left=50
+  while [ $left -gt 0 ] && kill -0 $program; do sleep 0.1; left=$((left - 1)); done
+  kill -KILL $program
+} >/dev/null 2>&1 &
+leash=$!
+exec 3<&-
+# What a terminal sends to all, the command hears itself; here it only interrupts the waiting.
+heard=
+trap 'heard=1' INT TERM HUP
+wait $program
+code=$?
+while [ -n "$heard" ]; do
+  heard=
+  wait $program
+  again=$?
+  [ $again -eq 127 ] || code=$again
+done
+kill $leash 2>/dev/null
+[ -z "$folder" ] || rm -rf -- "$folder"
+exit $code
+`;
 
 /** Makes a folder that only this user can enter, hands it on, and takes it away. */
 export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
@@ -43,39 +80,57 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
     rmSync(folder, { recursive: true });
     folder = mkdtempSync("/tmp/rehearsal-");
   }
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  hold(remove);
   try {
     return await use(folder);
   } finally {
-    remove();
-    release(remove);
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** Runs `rehearse` to its end. */
-export async function rehearse(words: string[], place: Place, signal?: AbortSignal): Promise<Done> {
+/** Runs `rehearse` to its end, and takes the folder away with it should this process end before. */
+export async function rehearse(
+  words: string[],
+  place: Place,
+  signal?: AbortSignal,
+  folder = "",
+): Promise<Done> {
   signal?.throwIfAborted();
   const { program, cwd, env } = settled(place);
-  const child = spawn(program.path, words, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn("/bin/sh", ["-c", LEASH, "sh", folder, program.path, ...words], { cwd, env });
   const [stdout, stderr] = [gathered(child.stdout), gathered(child.stderr)];
-  const kill = () => void child.kill("SIGKILL");
-  const abort = () => end(child);
-  hold(kill);
-  signal?.addEventListener("abort", abort, { once: true });
+  // The shell may be gone before the leash is let go.
+  child.stdin.on("error", () => {});
+  loosen(child, child.stdin, child.stdout, child.stderr);
+  const letGo = () => void child.stdin.destroy();
+  signal?.addEventListener("abort", letGo, { once: true });
   try {
-    const [code, by] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+    const [code, by] = await new Promise<[number | null, string | null]>((resolve, reject) => {
       child.once("error", (error) =>
         reject(new SetupError(`cannot run ${program.path} in ${cwd}: ${error.message}`)),
       );
-      child.once("close", (code, by) => resolve([code, by]));
+      child.once("close", (code, by) => resolve(by === null ? ended(code) : [code, by]));
     });
     signal?.throwIfAborted();
     return { program, code, signal: by, stdout: stdout(), stderr: stderr() };
   } finally {
-    signal?.removeEventListener("abort", abort);
-    release(kill);
+    signal?.removeEventListener("abort", letGo);
   }
+}
+
+/**
+ * Under Jest, what a test that was given up left open would keep Jest from ending. A test that runs is kept alive by
+ * Jest itself.
+ */
+export function loosen(...open: unknown[]): void {
+  if (process.env.JEST_WORKER_ID === undefined) return;
+  for (const each of open) (each as { unref(): void }).unref();
+}
+
+/** What the code of a shell says: beyond 128 it is the signal that ended the command. */
+function ended(code: number | null): [number | null, string | null] {
+  const signals = Object.entries(constants.signals);
+  const [by] = signals.find(([, number]) => number + 128 === code && code !== INTERRUPTED) ?? [];
+  return by === undefined ? [code, null] : [null, by];
 }
 
 /** The same while everything else waits, for what has to be known at once. */
@@ -99,7 +154,7 @@ export function failure(done: Done): RehearsalError {
   const other = mismatch(done.program);
   const told = (what: string) => (other === undefined ? what : `${what}\n\nnote: ${other}`);
   if (done.code === 2) return new NotUsable(told(text || "`rehearse` ended with 2 and said nothing"));
-  if (done.code === 130) return new Interrupted(text || "the run was interrupted");
+  if (done.code === INTERRUPTED) return new Interrupted(text || "the run was interrupted");
   const ended = done.signal === null ? `ended with ${done.code}` : `was ended by ${done.signal}`;
   return new RehearsalError(told(`${done.program.path} ${ended} before it gave results\n${text}`.trimEnd()));
 }
@@ -114,42 +169,4 @@ function gathered(stream: NodeJS.ReadableStream): () => string {
   const chunks: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));
   return () => Buffer.concat(chunks).toString("utf8");
-}
-
-/** Tells it to end as Ctrl-C does, and ends it where it does not. */
-function end(child: ChildProcess): void {
-  child.kill("SIGINT");
-  const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE);
-  child.once("close", () => clearTimeout(late));
-}
-
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
-function hold(put: () => void): void {
-  if (held.size === 0) {
-    process.on("exit", putAway);
-    for (const signal of SIGNALS) process.on(signal, ended);
-  }
-  held.add(put);
-}
-
-function release(put: () => void): void {
-  held.delete(put);
-  if (held.size > 0) return;
-  process.off("exit", putAway);
-  for (const signal of SIGNALS) process.off(signal, ended);
-}
-
-function putAway(): void {
-  for (const put of held) put();
-}
-
-/** Puts everything away, and lets the signal do what it would have done without us. */
-function ended(signal: NodeJS.Signals): void {
-  putAway();
-  held.clear();
-  process.off("exit", putAway);
-  for (const each of SIGNALS) process.off(each, ended);
-  // Where others listen, such as the test runner, it is for them to say what happens.
-  if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
 }

@@ -72,7 +72,7 @@ export async function runScenarios(paths: Paths, options: ScenariosOptions = {})
     await serving.start();
     try {
       const words = [...wordsOf(paths, options), "--agent-socket", serving.path];
-      return results(await rehearse(words, options, options.signal), serving.thrown);
+      return results(await rehearse(words, options, options.signal, folder), serving.thrown);
     } finally {
       await serving.close();
     }

@@ -5,6 +5,7 @@
 import { AsyncResource } from "node:async_hooks";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
+import { loosen } from "./command.js";
 import { SessionOver, SetupError, said } from "./errors.js";
 import { parse } from "./json.js";
 import { type Agent, type Message, Session } from "./session.js";
@@ -29,6 +30,7 @@ export class Serving {
     // What belongs to the caller's work (AsyncLocalStorage) belongs to the agent's too.
     this.#agent = AsyncResource.bind(agent);
     this.#server = createServer((socket) => this.#serve(socket));
+    loosen(this.#server);
   }
 
   async start(): Promise<void> {
@@ -47,6 +49,7 @@ export class Serving {
 
   #serve(socket: Socket): void {
     this.#open.add(socket);
+    loosen(socket);
     let session: Session | undefined;
     let rest = "";
     socket.setEncoding("utf8");

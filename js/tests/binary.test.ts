@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from "node:path";
 import { expect, inject, test, vi } from "vitest";
 import { RehearsalError, runScenario, SetupError, scenarioCases } from "../src/index.js";
 import { node } from "./stage/node.js";
-import { binary, file, folder, good } from "./stage/refund.js";
+import { BINARY, file, folder, good } from "./stage/refund.js";
 
 const NAME = `@agent-rehearsal/${process.platform}-${process.arch}`;
 
@@ -23,7 +23,7 @@ const VERSION = "0.1.0";
 test("the one that is named comes before that of the variable, and that before PATH", async () => {
   const other = program(said(`rehearse ${VERSION}`), 'echo "error: $0" >&2; exit 2');
   const env = { REHEARSAL_BIN: other };
-  expect((await runScenario(file(), { agent: good, env, binary: binary() })).passed).toBe(true);
+  expect((await runScenario(file(), { agent: good, env, binary: BINARY })).passed).toBe(true);
   await expect(runScenario(file(), { agent: good, env })).rejects.toThrow(other);
   const path = [dirname(other), process.env.PATH].join(delimiter);
   const onPath = { REHEARSAL_BIN: undefined, PATH: path };
@@ -78,7 +78,7 @@ test("the package of this system has it", () => {
   const here = folder();
   const modules = join(here, "node_modules");
   mkdirSync(join(modules, NAME, "bin"), { recursive: true });
-  copyFileSync(binary(), join(modules, NAME, "bin/rehearse"));
+  copyFileSync(BINARY, join(modules, NAME, "bin/rehearse"));
   writeFileSync(join(modules, NAME, "package.json"), JSON.stringify({ name: NAME, version: VERSION }));
   symlinkSync(inject("packed"), join(modules, "agent-rehearsal"));
   const script = `

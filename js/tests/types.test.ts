@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 // @ts-expect-error: a script has no types
 import { types } from "../scripts/types.mjs";
-import { binary } from "./stage/refund.js";
+import { BINARY } from "./stage/refund.js";
 
 const kept = readFileSync(join(__dirname, "../src/schema.ts"), "utf8");
 const hint = "src/schema.ts is not up to date: npm run types";
@@ -16,6 +16,6 @@ test("the types are those of docs/reference/openapi.json", async () => {
 });
 
 test("the types are those of the program", async () => {
-  const schema = JSON.parse(execFileSync(binary(), ["schema", "result"], { encoding: "utf8" }));
+  const schema = JSON.parse(execFileSync(BINARY, ["schema", "result"], { encoding: "utf8" }));
   expect(await types(schema), hint).toBe(kept);
 });

@@ -1,7 +1,7 @@
 // Packs the package as npm would publish it, once for all tests.
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -14,6 +14,10 @@ declare module "vitest" {
 }
 
 export default function setup(project: TestProject): () => void {
+  const program = process.env.REHEARSAL_BIN ?? "";
+  if (!existsSync(program)) {
+    throw new Error(`REHEARSAL_BIN has to name the \`rehearse\` to test, and names \`${program}\``);
+  }
   const folder = mkdtempSync(join(tmpdir(), "packed-"));
   const options = ["--silent", "--ignore-scripts", "--no-update-notifier", "--pack-destination", folder];
   execFileSync("npm", ["pack", ...options], {

@@ -1,6 +1,6 @@
 // A scenario that most tests use, and agents for it.
 
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
@@ -51,8 +51,5 @@ export async function good(_message: string, session: Session): Promise<string> 
   return `Your money is back: ${refunded}`;
 }
 
-export function binary(): string {
-  const named = process.env.REHEARSAL_BIN;
-  if (!named || !existsSync(named)) throw new Error("REHEARSAL_BIN has to name the `rehearse` to test");
-  return named;
-}
+/** The program to test. */
+export const BINARY = process.env.REHEARSAL_BIN ?? "";
