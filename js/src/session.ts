@@ -47,6 +47,7 @@ interface Waiting {
   tool: string;
   resolve: (output: unknown) => void;
   reject: (why: unknown) => void;
+  over: (why: SessionOver) => void;
 }
 
 /** A session with an agent of this process. */
@@ -94,17 +95,22 @@ export class Session {
    * Throws `ToolFailed` where the tool answered with an error, and `SessionOver` where the session ended before that.
    */
   // biome-ignore lint/suspicious/noExplicitAny: what a tool gives is up to the scenario
-  async call<T = any>(tool: string, args: { [key: string]: unknown } = {}): Promise<T> {
-    if (typeof args !== "object" || args === null || Array.isArray(args)) {
-      throw new TypeError(`the arguments of a tool are an object: session.call("${tool}", {name: value})`);
-    }
-    const id = String(this.#calls + 1);
-    const line = { type: "tool_call", id, tool, args };
-    this.#send(line);
-    this.#calls += 1;
-    return new Promise<unknown>((resolve, reject) => {
-      this.#open.set(id, { tool, resolve, reject });
-    }) as Promise<T>;
+  call<T = any>(tool: string, args: { [key: string]: unknown } = {}): Promise<T> {
+    const answer = new Promise<unknown>((resolve, reject) => {
+      if (typeof args !== "object" || args === null || Array.isArray(args)) {
+        throw new TypeError(`the arguments of a tool are an object: session.call("${tool}", {name: value})`);
+      }
+      const id = String(this.#calls + 1);
+      this.#send({ type: "tool_call", id, tool, args });
+      this.#calls += 1;
+      const over = (why: SessionOver) => {
+        // An agent that does not wait for the answer need not be told.
+        answer.catch(() => {});
+        reject(why);
+      };
+      this.#open.set(id, { tool, resolve, reject, over });
+    });
+    return answer as Promise<T>;
   }
 
   /** Says something to the user before the final answer. */
@@ -157,8 +163,8 @@ export class Session {
   /** @internal */
   end(): void {
     this.#isOver = true;
-    for (const { reject } of this.#open.values()) {
-      reject(new SessionOver("the session ended before the tool answered"));
+    for (const { over } of this.#open.values()) {
+      over(new SessionOver("the session ended before the tool answered"));
     }
     this.#open.clear();
   }

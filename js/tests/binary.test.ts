@@ -1,6 +1,15 @@
 // Which program is run, and what is told where it is not there or another one than expected.
 
-import { chmodSync, copyFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { expect, inject, test, vi } from "vitest";
 import { RehearsalError, runScenario, SetupError, scenarioCases } from "../src/index.js";
@@ -18,7 +27,11 @@ function program(...lines: string[]): string {
 }
 
 const said = (words: string) => `[ "$1" = --version ] && echo '${words}' && exit`;
-const VERSION = "0.1.0";
+const VERSION: string = JSON.parse(readFileSync(join(__dirname, "../package.json"), "utf8")).version;
+
+test("this package and the program have one version", () => {
+  expect(execFileSync(BINARY, ["--version"], { encoding: "utf8" })).toBe(`rehearse ${VERSION}\n`);
+});
 
 test("the one that is named comes before that of the variable, and that before PATH", async () => {
   const other = program(said(`rehearse ${VERSION}`), 'echo "error: $0" >&2; exit 2');

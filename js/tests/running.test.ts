@@ -125,6 +125,18 @@ test("a tool without a mock ends the case", async () => {
   expect(result.exceptions).toEqual([]);
 });
 
+test("an agent that does not wait for a tool disturbs nobody", async () => {
+  const agent: Agent = (_message, session) => {
+    void session.call("cancel");
+    return new Promise(() => {});
+  };
+  expect((await runScenario(file(), { agent })).error).toContain("cancel");
+  const wrong: Agent = (_message, session) => session.call("refund", [7] as never);
+  expect((await runScenario(file(), { agent: wrong })).error).toContain(
+    "the arguments of a tool are an object",
+  );
+});
+
 test("a session remembers", async () => {
   const talk = file(`\
 name: Talks
