@@ -5,7 +5,7 @@ export default defineConfig({
     include: ["tests/*.test.ts"],
     globalSetup: ["tests/stage/packed.ts"],
     // It ends what hangs. What takes a second alone takes several where everything else runs beside it.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

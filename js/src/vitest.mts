@@ -7,11 +7,14 @@ import { toPass } from "./matcher.js";
 
 expect.extend({ toPass });
 
-declare module "vitest" {
-  // biome-ignore lint/suspicious/noExplicitAny: it has to be written as Vitest writes it
-  interface Matchers<T = any> {
-    /** Whether the case of a `Result` passed; the failure shows its report. */
-    toPass(): T;
+// Vitest's own interface for this has other type parameters from version to version; this one it has always had, and
+// all assertions have what is in it.
+declare global {
+  namespace Chai {
+    interface Assertion {
+      /** Whether the case of a `Result` passed; the failure shows its report. */
+      toPass(): void;
+    }
   }
 }
 

@@ -16,14 +16,14 @@ const PROJECTS: [name: string, command: string[]][] = [
   ["jest-ts", JEST],
 ];
 
-test.concurrent.each(PROJECTS)("%s: what passes", (name, command) => {
+test.each(PROJECTS)("%s: what passes", (name, command) => {
   const { code, stdout, stderr } = node([...command, "passes"], project(name));
   const said = stdout + stderr;
   expect(said).toMatch(/Tests:? +4 passed/);
   expect(code, said).toBe(0);
 });
 
-test.concurrent.each(PROJECTS)("%s: what fails shows the transcript and the evaluation", (name, command) => {
+test.each(PROJECTS)("%s: what fails shows the transcript and the evaluation", (name, command) => {
   const { code, stdout, stderr } = node([...command, "fails"], project(name));
   const said = stdout + stderr;
   expect(said).toMatch(/Tests:? +4 failed/);

@@ -41,8 +41,9 @@ pub(super) fn make(
     let library = setup::compile_library(workspace)?;
     let mut package = read_json(&library.join("package.json"))?;
     if let Some(keys) = package.as_object_mut() {
-        // What it is made and tried with is of no use to those who install it.
-        keys.retain(|key, _| !matches!(key.as_str(), "scripts" | "devDependencies"));
+        // What it is made and tried with is of no use to those who install it; and only what is packed here, with
+        // the programs that belong to it, is published.
+        keys.retain(|key, _| !matches!(key.as_str(), "private" | "scripts" | "devDependencies"));
     }
     package["version"] = json!(version);
     for (os, cpu) in SYSTEMS {
