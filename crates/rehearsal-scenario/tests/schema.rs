@@ -537,7 +537,9 @@ fn mutants(file: &Value, under: &str) -> Vec<(String, Value)> {
 
 /// Good files that are about something, as text.
 fn texts() -> Vec<String> {
-    let with_steps = [MODELS, SETUP, TALK, ENDS, SPEAKERS, PEOPLE, USERS, WORLD, WORLD_BY_MCP, WORLD_AT_AN_ADDRESS].map(|text| format!("{text}{REST}"));
+    let with_steps =
+        [MODELS, SETUP, TALK, ENDS, SPEAKERS, PEOPLE, USERS, WORLD, WORLD_BY_MCP, WORLD_AT_AN_ADDRESS]
+            .map(|text| format!("{text}{REST}"));
     let others = [INLINE, CHAT, HTTP, COMMAND].map(|text| format!("{text}{SAYS}{REST}"));
     [WHOLE.to_owned()].into_iter().chain(with_steps).chain(others).collect()
 }

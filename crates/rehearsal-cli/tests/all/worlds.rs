@@ -133,7 +133,8 @@ fn fails(text: &str, said: &[&str]) {
 
 #[test]
 fn one_call_finds_what_another_has_changed() {
-    let calls = format!("{REFUND} {{call: find_order, args: {{order: '17'}}}}, {REFUND} {{call: send_parcels}},");
+    let calls =
+        format!("{REFUND} {{call: find_order, args: {{order: '17'}}}}, {REFUND} {{call: send_parcels}},");
     let told = passes(&scenario(
         &calls,
         "",
@@ -181,14 +182,21 @@ fn the_final_state_is_compared_with_what_a_reference_gives() {
     );
     fails(
         &scenario(REFUND, "", &after("{tool: refund, args: {order: '18'}}")),
-        &["differs from what it should be at 2 places", "`world.orders.18.status` is \"lost\", and should be \"refunded\""],
+        &[
+            "differs from what it should be at 2 places",
+            "`world.orders.18.status` is \"lost\", and should be \"refunded\"",
+        ],
     );
     fails(
         &scenario(&format!("{REFUND} {{call: refund, args: {{order: '18'}}}},"), "", &after(refund)),
         &["`world.orders.18.status` is \"refunded\", and should be \"lost\""],
     );
     // What a reference does nobody else sees, and it stands apart from the run.
-    let shop = Shop::new(&scenario(REFUND, "", &format!("{}\n{}", after(refund), after(&format!("{refund}, {{tool: send_parcels}}")))));
+    let shop = Shop::new(&scenario(
+        REFUND,
+        "",
+        &format!("{}\n{}", after(refund), after(&format!("{refund}, {{tool: send_parcels}}"))),
+    ));
     assert_eq!(shop.run("--no-store").code, 1);
     let started = shop.started();
     assert_eq!(started.len(), 3, "{started:?}");
@@ -198,23 +206,44 @@ fn the_final_state_is_compared_with_what_a_reference_gives() {
 fn a_reference_that_cannot_be_made_decides_nothing() {
     let twice = "{tool: refund, args: {order: '17'}}, {tool: refund, args: {order: '17'}}";
     let asks = |more: &str| format!("      - {{type: world_state, after: [{twice}]{more}}}");
-    fails(&scenario(REFUND, "", &asks("")), &["ERROR", "undecided world_state", "REFUSED: it was paid back before", "add: allow_errors: true"]);
+    fails(
+        &scenario(REFUND, "", &asks("")),
+        &["ERROR", "undecided world_state", "REFUSED: it was paid back before", "add: allow_errors: true"],
+    );
     passes(&scenario(REFUND, "", &asks(", allow_errors: true")));
     fails(
         &scenario("", "", "      - {type: world_state, after: [{tool: fly}]}"),
         &["ERROR", "`fly`: the world offers no such tool at that moment"],
     );
-    fails(&scenario("", "", "      - {type: world_state, after: [{tool: die}]}"), &["ERROR", "there is no state to compare with", "the shop burnt down"]);
-    fails(&scenario("", "", "      - {type: world_state, file: nowhere.json}"), &["ERROR", "nowhere.json` cannot be read"]);
+    fails(
+        &scenario("", "", "      - {type: world_state, after: [{tool: die}]}"),
+        &["ERROR", "there is no state to compare with", "the shop burnt down"],
+    );
+    fails(
+        &scenario("", "", "      - {type: world_state, file: nowhere.json}"),
+        &["ERROR", "nowhere.json` cannot be read"],
+    );
 }
 
 #[test]
 fn a_state_can_be_written_down_and_parts_of_it_left_out() {
     let value = "{orders: {'17': {status: refunded, total: 23.5}, '18': {status: odd, total: 9.0}}, parcels: [letter], gone: null}";
-    fails(&scenario(REFUND, "", &format!("      - {{type: world_state, value: {value}}}")), &["at one place"]);
-    passes(&scenario(REFUND, "", &format!("      - {{type: world_state, value: {value}, ignore: [orders.18.status]}}")));
-    let shop = Shop::new(&scenario(REFUND, "", "      - {type: world_state, file: expected.json, ignore: [orders.*.total]}"));
-    let state = r#"{"orders": {"17": {"status": "refunded"}, "18": {"status": "lost"}}, "parcels": ["letter"]}"#;
+    fails(
+        &scenario(REFUND, "", &format!("      - {{type: world_state, value: {value}}}")),
+        &["at one place"],
+    );
+    passes(&scenario(
+        REFUND,
+        "",
+        &format!("      - {{type: world_state, value: {value}, ignore: [orders.18.status]}}"),
+    ));
+    let shop = Shop::new(&scenario(
+        REFUND,
+        "",
+        "      - {type: world_state, file: expected.json, ignore: [orders.*.total]}",
+    ));
+    let state =
+        r#"{"orders": {"17": {"status": "refunded"}, "18": {"status": "lost"}}, "parcels": ["letter"]}"#;
     fs::write(shop.0.path().join("expected.json"), state).unwrap();
     assert_eq!(shop.run("--no-store").code, 0);
 }
@@ -247,13 +276,22 @@ fn users_have_tools_in_the_world_that_agents_do_not() {
 fn a_world_that_cannot_go_on_is_an_error_and_what_it_does_not_play_is_refused() {
     let fine = "      - {type: string_contains, value: done}";
     fails(&scenario("{call: die},", "", fine), &["ERROR", "the world failed", "the shop burnt down"]);
-    let declared = scenario("{call: fly},", "", fine)
-        .replace("agent: {instructions: x}", "agent: {instructions: x, tools: [{name: fly, description: d}]}");
-    fails(&declared, &["ERROR", "tool `fly` was called by agent", "no mock answers", "let the world offer `fly`"]);
-    fails(&scenario("{call: wrong},", "", "      - {type: tool_called, tool: wrong}"), &["wrong fails: InvalidOutput"]);
+    let declared = scenario("{call: fly},", "", fine).replace(
+        "agent: {instructions: x}",
+        "agent: {instructions: x, tools: [{name: fly, description: d}]}",
+    );
+    fails(
+        &declared,
+        &["ERROR", "tool `fly` was called by agent", "no mock answers", "let the world offer `fly`"],
+    );
+    fails(
+        &scenario("{call: wrong},", "", "      - {type: tool_called, tool: wrong}"),
+        &["wrong fails: InvalidOutput"],
+    );
     let gone = scenario("", "", fine).replace("shop.py", "nowhere.py");
     fails(&gone, &["ERROR", "nowhere.py"]);
-    let deaf = Shop::new(&scenario("", "", fine).replace("[python3, shop.py]}", "sleep 60, timeout_ms: 200}"));
+    let deaf =
+        Shop::new(&scenario("", "", fine).replace("[python3, shop.py]}", "sleep 60, timeout_ms: 200}"));
     let ran = deaf.run("--no-store");
     assert!(ran.stdout.contains("did not answer its start within 200 ms"), "{}", ran.stdout);
 }
@@ -261,7 +299,11 @@ fn a_world_that_cannot_go_on_is_an_error_and_what_it_does_not_play_is_refused() 
 #[test]
 fn each_case_has_a_process_of_its_own() {
     let calls = (0..20).map(|_| "{call: find_order, args: {order: '17'}}, ").collect::<String>();
-    let text = scenario(&format!("{calls}{REFUND}"), "", "      - {type: state, matches: {world.parcels: {$size: 1}}}");
+    let text = scenario(
+        &format!("{calls}{REFUND}"),
+        "",
+        "      - {type: state, matches: {world.parcels: {$size: 1}}}",
+    );
     let text = text.replace("agent: {instructions: x}", "agent: {instructions: x, max_rounds: 30}");
     let shop = Shop::new(&text);
     let ran = shop.run("--no-store --repeat 3");
@@ -289,7 +331,8 @@ fn programs_of_strangers_are_refused_and_what_is_wrong_is_told_by_check() {
         ("{comand: x}", "did you mean `command`?"),
     ] {
         let text = scenario("", "", "      - {type: string_contains, value: done}");
-        let folder = Folder::new(&[("a.scenario.yaml", &text.replace("{command: [python3, shop.py]}", world))]);
+        let folder =
+            Folder::new(&[("a.scenario.yaml", &text.replace("{command: [python3, shop.py]}", world))]);
         let ran = folder.run("check a.scenario.yaml");
         assert!(ran.code == 2 && ran.stderr.contains(said), "{world}: {}", ran.stderr);
     }
@@ -305,7 +348,8 @@ fn an_agents_file_may_bring_the_world() {
     let text = scenario("", "", "      - {type: state, matches: {world.orders.17.status: refunded}}")
         .replace("world: {command: [python3, shop.py]}\nagent: {instructions: x}\nmodels: {agent: {script: [ done]}}\n", "");
     let agent = "agent: {instructions: x}\nworld: {command: [python3, shop.py]}\nmodels: {agent: {script: [{call: refund, args: {order: '17'}}, done]}}\n";
-    let folder = Folder::new(&[("a.scenario.yaml", &text), ("desk/shop.py", SHOP), ("desk/agent.yaml", agent)]);
+    let folder =
+        Folder::new(&[("a.scenario.yaml", &text), ("desk/shop.py", SHOP), ("desk/agent.yaml", agent)]);
     let mut command = folder.command("run a.scenario.yaml --no-store --agent desk/agent.yaml");
     let ran = Ran::of(command.env("LOG", folder.path().join("log")));
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -328,8 +372,10 @@ for line in sys.stdin:
         new = [name for name in tools[-1] if name not in tools[0]]
         send(type="final", text=f"new: {new}")
 "#;
-    let text = scenario("", "", "      - {type: string_contains, value: \"new: ['send_parcels']\"}")
-        .replace("agent: {instructions: x}\nmodels: {agent: {script: [ done]}}", "agent: {command: [python3, agent.py]}");
+    let text = scenario("", "", "      - {type: string_contains, value: \"new: ['send_parcels']\"}").replace(
+        "agent: {instructions: x}\nmodels: {agent: {script: [ done]}}",
+        "agent: {command: [python3, agent.py]}",
+    );
     let shop = Shop::new(&text);
     fs::write(shop.0.path().join("agent.py"), AGENT).unwrap();
     let ran = shop.run("--no-store");
@@ -347,7 +393,9 @@ fn what_a_world_says_stands_on_the_ledger_and_is_scored_again() {
     let ledger = fs::read_dir(shop.0.path().join("out/ledgers")).unwrap().next().unwrap().unwrap().path();
     let events: Vec<Value> =
         fs::read_to_string(&ledger).unwrap().lines().map(|line| json::from_str(line).unwrap()).collect();
-    let of = |kind: &str| events.iter().find(|event| event["body"]["type"] == kind || event["type"] == kind).cloned();
+    let of = |kind: &str| {
+        events.iter().find(|event| event["body"]["type"] == kind || event["type"] == kind).cloned()
+    };
     let text: String = fs::read_to_string(&ledger).unwrap();
     assert!(of("world_started").is_some(), "{text}");
     assert!(text.contains("\"by\":\"world\""), "{text}");
