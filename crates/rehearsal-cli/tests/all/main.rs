@@ -5,6 +5,7 @@
 mod agents;
 mod away;
 mod check;
+mod checks;
 mod clock;
 mod elizaos;
 mod eval;
