@@ -28,6 +28,9 @@ const MORE_FUNCTIONS: &str = "I have updated some more functions you can choose 
 /// How often an agent may ask its model for one answer, which is BFCL's limit of steps in a turn.
 const ROUNDS: u64 = 20;
 
+/// How much of a call that cannot be read is shown, in characters.
+const LONGEST: usize = 200;
+
 /// The kinds of multi-turn entries.
 pub const CATEGORIES: [&str; 4] =
     ["multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context"];
@@ -44,6 +47,9 @@ const DOCUMENTS: [(&str, &str); 8] = [
     ("VehicleControlAPI", "vehicle_control.json"),
 ];
 
+/// Where the data is below the folder of the package, or the one that it is installed into.
+const BELOW: &[&str] = &["data", "bfcl_eval/data"];
+
 /// What is wanted of the entries.
 #[derive(Clone, Debug, Default)]
 pub struct BfclOptions {
@@ -56,6 +62,7 @@ pub struct BfclOptions {
 /// # Errors
 /// The folder is another one, or something in it cannot be read.
 pub fn import(folder: &Path, options: &BfclOptions) -> Result<Import, ImportError> {
+    let folder = &read::home(folder, BELOW, &format!("multi_turn_func_doc/{}", DOCUMENTS[0].1));
     let parameters = parameters(folder)?;
     let (mut files, mut tasks) = (Vec::new(), Vec::new());
     let mut unseen: BTreeSet<&str> = options.entries.iter().map(String::as_str).collect();
@@ -81,8 +88,7 @@ pub fn import(folder: &Path, options: &BfclOptions) -> Result<Import, ImportErro
             }
             unseen.remove(id);
             let truth = truths.get(id).ok_or_else(|| read::form(&answers, format!("it has no `{id}`")))?;
-            let (report, scenario) =
-                convert(&entry, truth, &parameters).map_err(|what| read::form(&answers, what))?;
+            let (report, scenario) = convert(&entry, truth, &parameters);
             files.extend(report.file.clone().zip(scenario));
             tasks.push(report);
         }
@@ -106,7 +112,7 @@ fn missing(folder: &Path, missing: String) -> ImportError {
         folder: folder.to_owned(),
         what: "the data of BFCL",
         missing,
-        hint: "`pip install --no-deps bfcl-eval` brings it as `bfcl_eval/data`",
+        hint: "`pip install --no-deps bfcl-eval` brings it as `bfcl_eval/data`; `pip show bfcl-eval` says where",
     }
 }
 
@@ -162,7 +168,7 @@ fn convert(
     entry: &Value,
     truth: &Value,
     parameters: &BTreeMap<String, Vec<String>>,
-) -> Result<(TaskReport, Option<String>), String> {
+) -> (TaskReport, Option<String>) {
     let id = said(entry, &["id"]);
     let mut notes = Vec::new();
     let (mut steps, mut reference) = (Vec::new(), Vec::new());
@@ -170,9 +176,15 @@ fn convert(
     for (index, question) in items(entry, &["question"]).iter().enumerate() {
         let calls = truths.get(index).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         for text in calls.iter().filter_map(Value::as_str) {
-            let call =
-                Call::read(text, parameters).map_err(|why| format!("`{id}`: the call `{text}`: {why}"))?;
-            reference.push(json!({"tool": call.tool, "args": call.args}));
+            match Call::read(text, parameters) {
+                Ok(call) => reference.push(json!({"tool": call.tool, "args": call.args})),
+                Err(why) => {
+                    let text = rehearsal_core::shorten(text, LONGEST);
+                    let why = format!("the call `{text}` of its ground truth cannot be read: {why}");
+                    let notes = vec![Note::new(Change::Lost, "the entry", why)];
+                    return (TaskReport { task: id.to_owned(), file: None, notes }, None);
+                }
+            }
         }
         let messages: Vec<&str> =
             items(question, &[]).iter().map(|message| said(message, &["content"])).collect();
@@ -202,10 +214,10 @@ fn convert(
         "# Entry {id} of BFCL, written by `rehearse import --bfcl`. `{}` says what is not as it was there.\n",
         crate::REPORT_FILE
     );
-    Ok((
+    (
         TaskReport { task: id.to_owned(), file: Some(name), notes },
         Some(heading + &yaml::document(&scenario)),
-    ))
+    )
 }
 
 /// A turn of the user. One without a message gives the functions that were withheld until then.

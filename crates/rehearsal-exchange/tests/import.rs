@@ -130,7 +130,7 @@ fn another_folder_and_another_task_are_named() {
     let folder = tau2_folder(&json!([]));
     let error = tau2::import(&folder.path().join("domains"), &airline()).unwrap_err();
     assert!(
-        matches!(error, ImportError::Folder { .. }) && error.to_string().contains("inspect_evals/tau2/data"),
+        matches!(error, ImportError::Folder { .. }) && error.hint().unwrap().contains("inspect_evals/tau2/data"),
         "{error}"
     );
     let error =
