@@ -25,6 +25,9 @@ const WORLD_FILE: &str = "bfcl_world.py";
 /// What the user says when it gives functions, in BFCL's words for models that call functions.
 const MORE_FUNCTIONS: &str = "I have updated some more functions you can choose from. What about now?";
 
+/// The tool of the user's side that gives them.
+const MORE: &str = "more_functions";
+
 /// How often an agent may ask its model for one answer, which is BFCL's limit of steps in a turn.
 const ROUNDS: u64 = 20;
 
@@ -175,6 +178,12 @@ fn convert(
     let truths = items(truth, &["ground_truth"]);
     for (index, question) in items(entry, &["question"]).iter().enumerate() {
         let calls = truths.get(index).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let messages: Vec<&str> =
+            items(question, &[]).iter().map(|message| said(message, &["content"])).collect();
+        if messages.is_empty() {
+            // Until then the reference has not got them either.
+            reference.push(json!({"tool": MORE, "by": "user"}));
+        }
         for text in calls.iter().filter_map(Value::as_str) {
             match Call::read(text, parameters) {
                 Ok(call) => reference.push(json!({"tool": call.tool, "args": call.args})),
@@ -186,8 +195,6 @@ fn convert(
                 }
             }
         }
-        let messages: Vec<&str> =
-            items(question, &[]).iter().map(|message| said(message, &["content"])).collect();
         let evaluations = if calls.is_empty() { Vec::new() } else { evaluations(index + 1, &reference) };
         steps.push(step(&messages, evaluations));
         if calls.is_empty() {
@@ -225,7 +232,7 @@ fn step(messages: &[&str], evaluations: Vec<Value>) -> Value {
     if messages.is_empty() {
         return json!({"conversation": {
             "max_turns": 2,
-            "user": {"script": [{"call": "more_functions"}, MORE_FUNCTIONS]},
+            "user": {"script": [{"call": MORE}, MORE_FUNCTIONS]},
             "final_evaluations": evaluations,
         }});
     }
@@ -236,11 +243,12 @@ fn step(messages: &[&str], evaluations: Vec<Value>) -> Value {
     step
 }
 
-/// What has to hold after a turn: the objects are as the ground truth leaves them, and every answer that it gets was
-/// got, in this turn or an earlier one.
+/// What has to hold after a turn whose ground truth has calls: there was one, the objects are as the ground truth leaves
+/// them, and every answer that it gets was got, in this turn or an earlier one.
 fn evaluations(turn: usize, reference: &[Value]) -> Vec<Value> {
     let answered = format!("world.answered.turn_{turn}");
     vec![
+        json!({"type": "event_count", "event": "tool_call", "min_count": 1}),
         json!({"type": "world_state", "after": reference, "allow_errors": true}),
         json!({"type": "state", "matches": {answered: {"$size": 0}}}),
     ]

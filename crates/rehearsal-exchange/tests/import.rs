@@ -180,8 +180,10 @@ fn functions_that_are_withheld_come_with_a_turn_of_the_user() {
               user:
                 script: [{"call": "more_functions"}, "I have updated some more functions you can choose from. What about now?"]
               final_evaluations:
+                - {"type": "event_count", "event": "tool_call", "min_count": 1}
                 - type: world_state
                   after:
+                    - {"tool": "more_functions", "by": "user"}
                     - {"tool": "f_math_api", "args": {"a": "x", "b": 2}}
                   allow_errors: true
                 - type: state
