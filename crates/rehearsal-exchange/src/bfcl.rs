@@ -66,7 +66,7 @@ pub struct BfclOptions {
 /// The folder is another one, or something in it cannot be read.
 pub fn import(folder: &Path, options: &BfclOptions) -> Result<Import, ImportError> {
     let folder = &read::home(folder, BELOW, &format!("multi_turn_func_doc/{}", DOCUMENTS[0].1));
-    let parameters = parameters(folder)?;
+    let functions = Functions::read(folder)?;
     let (mut files, mut tasks) = (Vec::new(), Vec::new());
     let mut unseen: BTreeSet<&str> = options.entries.iter().map(String::as_str).collect();
     for category in CATEGORIES {
@@ -91,7 +91,7 @@ pub fn import(folder: &Path, options: &BfclOptions) -> Result<Import, ImportErro
             }
             unseen.remove(id);
             let truth = truths.get(id).ok_or_else(|| read::form(&answers, format!("it has no `{id}`")))?;
-            let (report, scenario) = convert(&entry, truth, &parameters);
+            let (report, scenario) = convert(&entry, truth, &functions);
             files.extend(report.file.clone().zip(scenario));
             tasks.push(report);
         }
@@ -119,21 +119,54 @@ fn missing(folder: &Path, missing: String) -> ImportError {
     }
 }
 
-/// The names of each function's parameters, in their order.
-fn parameters(folder: &Path) -> Result<BTreeMap<String, Vec<String>>, ImportError> {
-    let mut parameters = BTreeMap::new();
-    for (_, file) in DOCUMENTS {
-        let path = folder.join("multi_turn_func_doc").join(file);
-        if !path.is_file() {
-            return Err(missing(folder, format!("multi_turn_func_doc/{file}")));
+/// What the function documents say of parameters.
+#[derive(Default)]
+struct Functions {
+    /// The names of each function's parameters, in their order.
+    parameters: BTreeMap<String, Vec<String>>,
+    /// The type of each, by the names of its function and itself.
+    types: BTreeMap<(String, String), String>,
+}
+
+impl Functions {
+    fn read(folder: &Path) -> Result<Self, ImportError> {
+        let mut functions = Self::default();
+        for (_, file) in DOCUMENTS {
+            let path = folder.join("multi_turn_func_doc").join(file);
+            if !path.is_file() {
+                return Err(missing(folder, format!("multi_turn_func_doc/{file}")));
+            }
+            for document in read::lines(&path)? {
+                let function = said(&document, &["name"]).to_owned();
+                let described = at(&document, &["parameters", "properties"]).as_object();
+                for (name, parameter) in described.into_iter().flatten() {
+                    let of = (function.clone(), name.clone());
+                    functions.types.insert(of, said(parameter, &["type"]).to_owned());
+                }
+                let names = described.into_iter().flat_map(Map::keys).cloned().collect();
+                functions.parameters.insert(function, names);
+            }
         }
-        for document in read::lines(&path)? {
-            let names = at(&document, &["parameters", "properties"]).as_object();
-            let names = names.into_iter().flat_map(Map::keys).cloned().collect();
-            parameters.insert(said(&document, &["name"]).to_owned(), names);
-        }
+        Ok(functions)
     }
-    Ok(parameters)
+
+    /// The arguments of a call that are of another type than the documents say.
+    fn odd<'c>(&self, call: &'c Call) -> impl Iterator<Item = (&'c String, &'static str)> {
+        call.args.iter().filter_map(|(name, value)| {
+            let declared = self.types.get(&(call.tool.clone(), name.clone()))?;
+            let (found, names): (_, &[&str]) = match value {
+                Value::String(_) => ("a text", &["string"]),
+                Value::Bool(_) => ("true or false", &["boolean"]),
+                Value::Number(number) if number.is_f64() => ("a number", &["float", "number"]),
+                Value::Number(_) => ("a whole number", &["integer", "float", "number"]),
+                Value::Array(_) => ("a list", &["array", "tuple"]),
+                Value::Object(_) => ("an object", &["dict", "object"]),
+                Value::Null => ("nothing", &[]),
+            };
+            let fits = names.contains(&declared.as_str()) || matches!(declared.as_str(), "any" | "");
+            (!fits).then_some((name, found))
+        })
+    }
 }
 
 fn every_entry() -> Vec<Note> {
@@ -170,7 +203,7 @@ fn every_entry() -> Vec<Note> {
 fn convert(
     entry: &Value,
     truth: &Value,
-    parameters: &BTreeMap<String, Vec<String>>,
+    functions: &Functions,
 ) -> (TaskReport, Option<String>) {
     let id = said(entry, &["id"]);
     let mut notes = Vec::new();
@@ -185,8 +218,14 @@ fn convert(
             reference.push(json!({"tool": MORE, "by": "user"}));
         }
         for text in calls.iter().filter_map(Value::as_str) {
-            match Call::read(text, parameters) {
-                Ok(call) => reference.push(json!({"tool": call.tool, "args": call.args})),
+            match Call::read(text, &functions.parameters) {
+                Ok(call) => {
+                    notes.extend(functions.odd(&call).map(|(name, found)| {
+                        let why = format!("it takes {found} too, which the ground truth gives against the function document");
+                        Note::new(Change::Changed, &format!("`{name}` of `{}`", call.tool), why)
+                    }));
+                    reference.push(json!({"tool": call.tool, "args": call.args}));
+                }
                 Err(why) => {
                     let text = rehearsal_core::shorten(text, LONGEST);
                     let why = format!("the call `{text}` of its ground truth cannot be read: {why}");
@@ -236,11 +275,7 @@ fn step(messages: &[&str], evaluations: Vec<Value>) -> Value {
             "final_evaluations": evaluations,
         }});
     }
-    let mut step = json!({"input": messages.join("\n")});
-    if !evaluations.is_empty() {
-        step["evaluations"] = evaluations.into();
-    }
-    step
+    json!({"input": messages.join("\n"), "evaluations": evaluations})
 }
 
 /// What has to hold after a turn whose ground truth has calls: there was one, the objects are as the ground truth leaves

@@ -174,7 +174,7 @@ fn functions_that_are_withheld_come_with_a_turn_of_the_user() {
         world: {"command": ["python3", "bfcl_world.py", "multi_turn_miss_func_3"]}
         agent: {"instructions": "Call the functions that the user's request needs.", "max_rounds": 20}
         run:
-          - {"input": "Sort it."}
+          - {"input": "Sort it.", "evaluations": []}
           - conversation:
               max_turns: 2
               user:
