@@ -58,7 +58,7 @@ struct Made {
 
 /// Runs the chore and says what it made.
 pub(crate) fn run(workspace: &Workspace, args: &DistArgs) -> Result<ExitCode, Failure> {
-    setup::install_wheel(workspace)?;
+    setup::install_packing(workspace)?;
     let built = Built { program: build(workspace, args.profile)?, profile: args.profile };
     check(workspace, &built)?;
     Ok(ExitCode::SUCCESS)

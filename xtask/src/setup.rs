@@ -6,6 +6,7 @@
 //! and is made again.
 
 mod js;
+mod npm;
 mod postgres;
 mod python;
 mod web;
@@ -15,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+pub(crate) use npm::{LIBRARY, compile_library, tool_of};
 pub(crate) use postgres::{Programs, is_root};
 pub(crate) use python::{ADK, ADK_OLDEST, BOOK, Environment, ORACLE, PUBLISHED, wheelhouse};
 pub(crate) use web::chromium;
@@ -35,6 +37,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     let _lock = lock(&workspace.target.join("oracle"))?;
     js::install(workspace)?;
     web::install(workspace)?;
+    npm::install(workspace, LIBRARY)?;
     postgres::install()?;
     python::install(workspace)
 }
@@ -51,9 +54,10 @@ pub(crate) fn install_published(workspace: &Workspace) -> Result<(), Failure> {
     python::install_published(workspace)
 }
 
-/// Installs only what packs the program for Python.
-pub(crate) fn install_wheel(workspace: &Workspace) -> Result<(), Failure> {
+/// Installs only what packs the program for Python and for Node.js.
+pub(crate) fn install_packing(workspace: &Workspace) -> Result<(), Failure> {
     let _lock = lock(&workspace.target.join("oracle"))?;
+    npm::install(workspace, LIBRARY)?;
     python::install_wheel(workspace)
 }
 

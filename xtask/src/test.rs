@@ -2,6 +2,7 @@
 
 mod api;
 mod counts;
+mod js;
 mod parallel;
 mod python;
 mod stage;
@@ -64,6 +65,8 @@ enum Step {
     Api,
     /// The page: types, lints, format, unit tests
     Web,
+    /// The npm package: types, lints, tests with Vitest and Jest
+    Js,
     /// The page in a browser, with the real server and real agents
     Browser,
     /// What people install: each form of it, where nothing can be compiled
@@ -127,7 +130,7 @@ impl Step {
     }
 
     fn needs_binary(self) -> bool {
-        matches!(self, Self::Python | Self::Published | Self::Api | Self::Browser | Self::Dist)
+        matches!(self, Self::Python | Self::Published | Self::Api | Self::Js | Self::Browser | Self::Dist)
     }
 
     fn run(self, stage: &Stage<'_>) -> Result<Counts, Failure> {
@@ -156,6 +159,7 @@ impl Step {
             Self::Published => python::published(stage),
             Self::Api => api::check(stage),
             Self::Web => web::check(stage),
+            Self::Js => js::check(stage),
             Self::Browser => web::browser(stage),
             Self::Dist => packed(stage),
         }

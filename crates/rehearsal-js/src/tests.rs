@@ -14,6 +14,7 @@ fn scope() -> Scope {
         globals: Map::from_iter([("turns".to_owned(), json!(4))]),
         now_ms: 1_700_000_000_000,
         seed: 7,
+        ..Scope::default()
     }
 }
 

@@ -41,7 +41,7 @@ fn evaluator(evaluation: Evaluation, scope: (usize, Option<usize>)) -> ScopedChe
         (step, Some(turn)) => Scope::Turn { step, turn },
         (step, None) => Scope::Step(step),
     };
-    evaluation.check.scoped("e", scope).prices(Arc::new(prices))
+    evaluation.check.scoped("e", scope).how(evaluation.how).prices(Arc::new(prices))
 }
 
 fn of_step(yaml: &str) -> ScopedCheck {
@@ -1793,10 +1793,10 @@ fn evaluations_say_what_they_are() {
         .collect();
     assert_eq!(judged, ["llm_judge", "conversation_flow", "user_satisfaction", "context_retention"]);
     assert!(!evaluation("type: user_satisfaction, measurement_method: keyword_analysis").needs_judge());
-    assert_eq!(evaluation(table[3]).command(), Some("make test"));
+    assert_eq!(evaluation(table[3]).commands(), ["make test"]);
     assert_eq!(
-        evaluation("type: llm_judge, prompt: p, expected: 'no', model_type: big").judge_key(),
-        Some("big")
+        evaluation("type: llm_judge, prompt: p, expected: 'no', model_type: big").judges(),
+        [Some("big")]
     );
     let described = evaluation("type: string_contains, value: a, description: it greets");
     assert_eq!((described.line, described.description.as_deref()), (11, Some("it greets")));

@@ -165,6 +165,21 @@ const EVALUATIONS: &str = r"
 - {type: file_contains, path: a, value: x, case_sensitive: false}
 - {type: command_exit_code_is, command: test -f a, expected_code: 0}
 - {type: conversation_length, min_turns: 1, max_turns: 9, target_range: [1, 4], optimal_turns: 2}
+- {type: string_contains, value: refund, in: any, not: true}
+- {type: string_contains, value: refund, in: 2}
+- {type: contains_any, values: [refund, money], case_sensitive: true, in: all}
+- {type: contains_all, values: [refund, money], case_sensitive: true}
+- {type: equals, value: {a: 1}}
+- {type: similar, to: hello, method: edit, threshold: 0.5}
+- {type: similar, to: hello, method: embedding, model: 'openai:text-embedding-3-small'}
+- {type: world_state, after: [{tool: refund, args: {order: A-1}, by: agent}, {tool: look}], ignore: [a.*.b], allow_errors: true}
+- {type: world_state, value: {a: 1}}
+- {type: world_state, file: expected.json}
+- {type: python, function: 'checks.of:Shop.fine', args: {most: 1}, threshold: 0.5}
+- {type: javascript, code: 'record.calls.length < args.most', args: {most: 1}, threshold: 0.5}
+- {type: command, command: [node, check.mjs], args: {most: 1}, threshold: 0.5, timeout_ms: 1000}
+- {type: command, command: ./check}
+- {type: group, threshold: 0.5, evaluations: [{type: equals, value: a, weight: 2}, {type: step_count, min_steps: 1}]}
 - {type: context_retention, test_memory_of: [Friday], retention_turns: 2, memory_accuracy_threshold: 0.5}
 ";
 
@@ -260,6 +275,28 @@ bridge: {prompt: 'The agent asks: ${input.question}', response: '({answer: outpu
 run: [{input: hi, evaluations: []}]
 ";
 
+const WORLD: &str = r"
+agent: {tools: [{name: own}]}
+models: {agent: {script: []}}
+world: {command: [python3, shop.py], scope: shop, timeout_ms: 5000}
+setup: {mocks: [{method: refund, error: {code: DOWN, message: try later}}]}
+run: [{input: hi, evaluations: [{type: world_state, after: []}]}]
+";
+
+const WORLD_BY_MCP: &str = r"
+agent: {instructions: x}
+models: {agent: {script: []}}
+world: {mcp: {command: npx server-everything, protocol: sessions}}
+run: [{input: hi, evaluations: []}]
+";
+
+const WORLD_AT_AN_ADDRESS: &str = r"
+agent: {instructions: x}
+models: {agent: {script: []}}
+world: {mcp: {url: 'http://127.0.0.1:8080/mcp', headers: {authorization: 'Bearer ${env.KEY}'}, protocol: stateless}}
+run: [{input: hi, evaluations: []}]
+";
+
 const CHAT: &str = r"
 agent:
   name: chat
@@ -297,6 +334,7 @@ models: {agent: {script: [hi]}}
 prices: {m: {input: 1, output: 1}}
 variables: [PATH]
 public: [PATH]
+world: {command: python3 shop.py}
 ";
 
 /// The examples of the reference page of evaluators.
@@ -499,7 +537,9 @@ fn mutants(file: &Value, under: &str) -> Vec<(String, Value)> {
 
 /// Good files that are about something, as text.
 fn texts() -> Vec<String> {
-    let with_steps = [MODELS, SETUP, TALK, ENDS, SPEAKERS, PEOPLE, USERS].map(|text| format!("{text}{REST}"));
+    let with_steps =
+        [MODELS, SETUP, TALK, ENDS, SPEAKERS, PEOPLE, USERS, WORLD, WORLD_BY_MCP, WORLD_AT_AN_ADDRESS]
+            .map(|text| format!("{text}{REST}"));
     let others = [INLINE, CHAT, HTTP, COMMAND].map(|text| format!("{text}{SAYS}{REST}"));
     [WHOLE.to_owned()].into_iter().chain(with_steps).chain(others).collect()
 }

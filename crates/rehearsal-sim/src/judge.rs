@@ -179,8 +179,8 @@ async fn ask(
 async fn check_once(judges: &Judges, request: &CheckRequest) -> Result<Value, String> {
     let checker =
         judges.checker.as_ref().ok_or("this metric asks a check, and the case has nobody who asks it")?;
-    let checked = AssertUnwindSafe(checker.check(request)).catch_unwind().await;
-    checked.unwrap_or_else(|panic| Err(format!("the check panicked: {}", panic_text(&*panic))))
+    let answer = AssertUnwindSafe(checker.check(request)).catch_unwind().await;
+    answer.unwrap_or_else(|panic| Err(format!("the check panicked: {}", panic_text(&*panic))))
 }
 
 /// Calls a tool for a metric; one that panics, fails or takes too long gave no answer.

@@ -38,13 +38,22 @@ pub(super) fn make(
     finish(workspace, &package, &system)?;
 
     let named = work.join("named");
-    let mut package = read_json(&sources.join("agent-rehearsal/package.json"))?;
+    let library = setup::compile_library(workspace)?;
+    let mut package = read_json(&library.join("package.json"))?;
+    if let Some(keys) = package.as_object_mut() {
+        // What it is made and tried with is of no use to those who install it; and only what is packed here, with
+        // the programs that belong to it, is published.
+        keys.retain(|key, _| !matches!(key.as_str(), "private" | "scripts" | "devDependencies"));
+    }
     package["version"] = json!(version);
     for (os, cpu) in SYSTEMS {
         package["optionalDependencies"][name(os, cpu)] = json!(version);
     }
     for file in ["README.md", "bin/rehearse.js"] {
-        copy(&sources.join("agent-rehearsal").join(file), &named.join(file))?;
+        copy(&library.join(file), &named.join(file))?;
+    }
+    for file in setup::entries(&library.join("dist")) {
+        copy(&file, &named.join("dist").join(file.file_name().unwrap_or_default()))?;
     }
     finish(workspace, &package, &named)?;
 

@@ -18,6 +18,29 @@ const THERE: [&str; 9] = ["sh", "cat", "mktemp", "rm", "sleep", "tar", "gzip", "
 /// What must not be: with one of these something could be compiled.
 const NOT_THERE: [&str; 9] = ["cargo", "rustc", "cc", "gcc", "g++", "clang", "ld", "make", "maturin"];
 
+/// A scenario, and a program that runs it against a function of its own, through either kind of module.
+const SCENARIO: &str = "\
+name: Greets
+description: Somebody says hello
+environment: {type: local}
+agent: {tools: []}
+run:
+  - input: hello
+    evaluations: [{type: string_contains, value: hello yourself}]
+judgment: {strategy: all_pass}
+";
+const LIBRARY: &str = "\
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { runScenario } from 'agent-rehearsal';
+
+const required = createRequire(import.meta.url)('agent-rehearsal');
+assert.equal(required.runScenario, runScenario);
+const agent = (message) => `${message} yourself`;
+const result = await runScenario('greets.scenario.yaml', { agent });
+assert(result.passed, result.report());
+";
+
 /// A place with little in it.
 #[derive(Debug)]
 pub(super) struct Trial {
@@ -74,7 +97,8 @@ impl Trial {
         Ok(folder.join("bin/rehearse"))
     }
 
-    /// Installs the packages without a registry and without their scripts; gives the command they bring.
+    /// Installs the packages without a registry and without their scripts, and has the library run a scenario; gives
+    /// the command they bring.
     pub(super) fn npm(&self, packages: &[PathBuf]) -> Result<PathBuf, Failure> {
         let folder = self.fresh("npm")?;
         setup::write(&folder.join("package.json"), "{\"private\": true}\n")?;
@@ -82,6 +106,9 @@ impl Trial {
         npm.args(["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
         npm.arg("--no-update-notifier");
         expect_success(npm.args(packages).current_dir(&folder))?;
+        setup::write(&folder.join("greets.scenario.yaml"), SCENARIO)?;
+        setup::write(&folder.join("greets.mjs"), LIBRARY)?;
+        child::read(self.command("node").arg("greets.mjs").current_dir(&folder))?;
         Ok(folder.join("node_modules/.bin/rehearse"))
     }
 

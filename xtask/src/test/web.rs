@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use super::counts::Counts;
 use super::stage::Stage;
 use crate::child;
 use crate::failure::Failure;
-use crate::setup::{ADK, chromium};
+use crate::setup::{ADK, chromium, tool_of};
 
 /// Types, lints, format and unit tests; and that the API's types are those of its description.
 pub(super) fn check(stage: &Stage<'_>) -> Result<Counts, Failure> {
@@ -42,13 +41,6 @@ pub(super) fn browser(stage: &Stage<'_>) -> Result<Counts, Failure> {
         }
     })?;
     Ok(found.of_program(status.success()))
-}
-
-/// A program of `web/`'s packages.
-fn tool_of(web: &Path, name: &str) -> Command {
-    let mut command = child::outside_cargo(Command::new(web.join("node_modules/.bin").join(name)));
-    command.current_dir(web);
-    command
 }
 
 fn types_are_current(web: &Path) -> Result<bool, Failure> {

@@ -6,6 +6,7 @@ mod agents;
 mod away;
 mod benchmarks;
 mod check;
+mod checks;
 mod clock;
 mod elizaos;
 mod eval;
@@ -32,3 +33,4 @@ mod strangers;
 #[path = "../support/mod.rs"]
 mod support;
 mod verdicts;
+mod worlds;

@@ -1273,19 +1273,23 @@ fn help_says_what_there_is() {
                      or patterns
 
         Options:
-              --filter <EXPR>      Only scenarios that fit: words for names and tags, joined by `and`, `or`,
-                                   `not`; `tag:WORD`, `name:WORD`
-              --model <ROLE=SPEC>  A model for a part: `agent`, `user`, `judge`, or another key; such as
-                                   `judge=openai:gpt-4o`
-              --agent <FILE>       A YAML file with an `agent` for the scenarios, in place of their own
-              --compat <RUNNER>    Accept the files of another runner; what that one drops silently becomes
-                                   a warning [possible values: elizaos]
-              --local-code         Run code on this machine also where a file asks for a sandbox
-                                   (`environment: {type: e2b}`), which is not there
-              --color <WHEN>       When to use colours [default: auto] [possible values: auto, always,
-                                   never]
-          -h, --help               Print help (see more with '--help')
-          -V, --version            Print version
+              --filter <EXPR>        Only scenarios that fit: words for names and tags, joined by `and`,
+                                     `or`, `not`; `tag:WORD`, `name:WORD`
+              --case <NAME>          Only scenarios with exactly this name; may be given several times
+              --model <ROLE=SPEC>    A model for a part: `agent`, `user`, `judge`, or another key; such as
+                                     `judge=openai:gpt-4o`
+              --agent <FILE>         A YAML file with an `agent` for the scenarios, in place of their own
+              --agent-socket <PATH>  A Unix socket on which a program listens that plays the agent, with the
+                                     tools that the scenario gives it; it speaks what a command agent
+                                     speaks, one connection for each session
+              --compat <RUNNER>      Accept the files of another runner; what that one drops silently
+                                     becomes a warning [possible values: elizaos]
+              --local-code           Run code on this machine also where a file asks for a sandbox
+                                     (`environment: {type: e2b}`), which is not there
+              --color <WHEN>         When to use colours [default: auto] [possible values: auto, always,
+                                     never]
+          -h, --help                 Print help (see more with '--help')
+          -V, --version              Print version
 
         Running:
               --live             Let tools run for real: mocks do not answer, and tools with a `command` or
@@ -1312,6 +1316,8 @@ fn help_says_what_there_is() {
               --no-store          Keep nothing in the store, for places that cannot be written
               --json <FILE|->     Write the results as JSON to a file, or to standard output with `-`
               --events            Put the events of all sessions into the JSON as well
+              --reports           Put what a terminal shows of each case into the JSON as well, and its
+                                  transcript
           -q, --quiet             Print only what did not pass
           -v, --verbose           Print all transcripts and evaluations
 

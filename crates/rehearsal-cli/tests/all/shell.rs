@@ -143,6 +143,7 @@ fn the_manual_is_printed_or_written_a_page_for_each_command() {
         man/man1/rehearse-import.1
         man/man1/rehearse-eval.1
         man/man1/rehearse-init.1
+        man/man1/rehearse-personas.1
         man/man1/rehearse-schema.1
         man/man1/rehearse-completions.1
         man/man1/rehearse-man.1

@@ -40,9 +40,11 @@ const INSIDE: &[&str] = &[
     "state_change",
     "state_conflict",
     "error",
+    "world_log",
     "turn_ended",
     "turn_decision",
     "user_simulation",
+    "user_hung_up",
     "remote_session",
     "agent_log",
     "run_failed",
@@ -178,8 +180,17 @@ mod tests {
 
     #[test]
     fn every_kind_that_happens_inside_of_steps_can_be_counted() {
-        let of_steps = ["step_started", "step_ended", "step_commands"];
-        let of_sessions = ["session_started", "final_response", "session_ended", "time_limit", "folder_kept", "agent_chosen", "cancel_reason"];
+        let of_steps = ["step_started", "step_ended", "step_commands", "world_references"];
+        let of_sessions = [
+            "session_started",
+            "final_response",
+            "session_ended",
+            "world_started",
+            "time_limit",
+            "folder_kept",
+            "agent_chosen",
+            "cancel_reason",
+        ];
         let is_outside = |kind: &&str| of_steps.contains(kind) || of_sessions.contains(kind);
         let inside: Vec<&str> = EventBody::KINDS.into_iter().filter(|kind| !is_outside(kind)).collect();
         assert_eq!(inside, INSIDE);

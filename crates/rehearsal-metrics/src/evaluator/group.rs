@@ -154,7 +154,7 @@ for each.
             Assessment::Done(result) => result,
             Assessment::Ask(_) => unreachable!("nothing was asked"),
         });
-        self.sum(done.collect()).into()
+        self.sum(&done.collect::<Vec<_>>()).into()
     }
 
     fn conclude(&self, view: &View<'_>, answers: &[Value]) -> Result<MetricResult, InvalidAnswer> {
@@ -175,7 +175,7 @@ for each.
             });
         }
         answer::all(rest, 0)?;
-        Ok(self.sum(results))
+        Ok(self.sum(&results))
     }
 }
 
@@ -194,11 +194,11 @@ impl Part {
 
 impl Group {
     /// What the evaluations come to together.
-    fn sum(&self, results: Vec<MetricResult>) -> MetricResult {
+    fn sum(&self, results: &[MetricResult]) -> MetricResult {
         let total: f64 = self.parts.iter().map(|part| part.weight).sum();
         let (mut least, mut open) = (0.0, 0.0);
         let mut lines = Vec::new();
-        for (part, result) in self.parts.iter().zip(&results) {
+        for (part, result) in self.parts.iter().zip(results) {
             let score = result.score.map(|score| score.clamp(0.0, 1.0));
             let (word, score) = match result.status {
                 MetricStatus::Passed => ("passed", score.or(Some(1.0))),

@@ -121,7 +121,7 @@ impl How {
         match self.replies {
             Replies::Last => match check.assess(view) {
                 Assessment::Done(result) => self.turned(result).into(),
-                ask => ask,
+                ask @ Assessment::Ask(_) => ask,
             },
             replies => self.of_turns(check, view, replies).into(),
         }

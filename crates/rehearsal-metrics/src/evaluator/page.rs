@@ -7,10 +7,11 @@ use rehearsal_core::keys::{Form, Key, Need};
 use super::{KINDS, Kind, LooksAt};
 
 /// What evaluators look at, with a heading, and whether it can be asked of turns and of code steps.
-const GROUPS: [(LooksAt, &str, &str, &str); 4] = [
+const GROUPS: [(LooksAt, &str, &str, &str); 5] = [
     (LooksAt::Reply, "The reply, the time and the state", "yes", "yes: of what the code wrote"),
     (LooksAt::Agent, "What the agent did", "yes", "no"),
     (LooksAt::Environment, "The environment", "no", "yes"),
+    (LooksAt::World, "The world", "no", "yes"),
     (LooksAt::Conversation, "The conversation", "no, only of conversations", "no"),
 ];
 
@@ -39,7 +40,8 @@ fn of(looks_at: LooksAt) -> impl Iterator<Item = &'static Kind> {
 
 fn entry(kind: &Kind) -> String {
     let mut entry = format!("### {}\n\n{}\n\n| key | | |\n|---|---|---|\n", kind.name, kind.about);
-    for key in kind.keys {
+    let how = if kind.of_replies { kind.how_keys() } else { &[] };
+    for key in kind.keys.iter().chain(how.iter().filter(|key| key.name == "in")) {
         let _ = writeln!(entry, "| `{}` | {} | {} |", key.name, need(key), cell(key.about));
     }
     let _ = writeln!(entry, "\n{}", kind.page);

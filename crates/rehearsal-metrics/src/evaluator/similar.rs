@@ -61,7 +61,7 @@ impl Evaluator for Similar {
         Key::optional(
             "model",
             Form::Text,
-            "The model that makes embeddings: `openai:text-embedding-3-small`, or `openai-compatible:ADDRESS#MODEL` for \
+            "The model that makes embeddings: `openai:text-embedding-3-small`, or `openai-compatible:MODEL@ADDRESS` for \
              any server with the same interface. Only with `method: embedding`.",
         ),
     ];

@@ -202,8 +202,8 @@ impl Seat {
             return Some(listed.clone());
         }
         let own = from.iter().filter(|tool| tool.side == Side::Agent);
-        let agents = own.clone().map(|tool| declared(tool)).collect();
-        let definitions = own.map(|tool| definition(tool)).collect();
+        let agents = own.clone().map(declared).collect();
+        let definitions = own.map(definition).collect();
         let listed = Listed { from, agents, definitions };
         shown.listed = Some(listed.clone());
         Some(listed)

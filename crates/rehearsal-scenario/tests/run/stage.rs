@@ -171,6 +171,7 @@ impl Play {
                 live: self.live,
                 keep: self.keep,
                 timeout: self.timeout,
+                python: rehearsal_scenario::PythonWorkers::default(),
                 commands: rehearsal_scenario::Commands::Allowed,
             },
             self.environments.clone(),

@@ -1,0 +1,8 @@
+/** Stands for an agent: it reads a message, calls tools, and gives its answer. */
+async function agent(message, session) {
+  const order = Number(/\d+/.exec(message)?.[0]);
+  const { refunded } = await session.call("refund", { order });
+  return refunded ? "Your money is on its way." : "I could not do that.";
+}
+
+module.exports = { agent };
