@@ -183,6 +183,11 @@ fn every_entry() -> Vec<Note> {
         ),
         Note::new(
             Change::Changed,
+            "the limit of steps",
+            "an agent that asks its model more than 20 times in a turn is an error here, and a failure in BFCL",
+        ),
+        Note::new(
+            Change::Changed,
             "long texts in the state",
             "a text of more than 400 characters stands there as its beginning, its length and its hash",
         ),
@@ -209,6 +214,16 @@ fn convert(
     let mut notes = Vec::new();
     let (mut steps, mut reference) = (Vec::new(), Vec::new());
     let truths = items(truth, &["ground_truth"]);
+    let withheld = at(entry, &["missed_function"]);
+    let is_withheld = |tool: &str, turn: usize| {
+        let later = withheld.as_object().into_iter().flatten();
+        let later = later.filter(|(given, _)| given.parse().is_ok_and(|given: usize| turn < given));
+        later.into_iter().any(|(_, names)| items(names, &[]).iter().any(|name| name == tool))
+    };
+    let lost = |why: String| {
+        let notes = vec![Note::new(Change::Lost, "the entry", why)];
+        (TaskReport { task: id.to_owned(), file: None, notes }, None)
+    };
     for (index, question) in items(entry, &["question"]).iter().enumerate() {
         let calls = truths.get(index).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let messages: Vec<&str> =
@@ -219,6 +234,13 @@ fn convert(
         }
         for text in calls.iter().filter_map(Value::as_str) {
             match Call::read(text, &functions.parameters) {
+                Ok(call) if is_withheld(&call.tool, index) => {
+                    return lost(format!(
+                        "its ground truth calls `{}` in turn {}, and the entry withholds that function until later: no agent has it then",
+                        call.tool,
+                        index + 1
+                    ));
+                }
                 Ok(call) => {
                     notes.extend(functions.odd(&call).map(|(name, found)| {
                         let why = format!("it takes {found} too, which the ground truth gives against the function document");
@@ -228,9 +250,7 @@ fn convert(
                 }
                 Err(why) => {
                     let text = rehearsal_core::shorten(text, LONGEST);
-                    let why = format!("the call `{text}` of its ground truth cannot be read: {why}");
-                    let notes = vec![Note::new(Change::Lost, "the entry", why)];
-                    return (TaskReport { task: id.to_owned(), file: None, notes }, None);
+                    return lost(format!("the call `{text}` of its ground truth cannot be read: {why}"));
                 }
             }
         }
