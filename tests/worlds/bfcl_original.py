@@ -1,8 +1,8 @@
 """What BFCL itself says of calls: run by an interpreter that has the package `bfcl-eval`.
 
-Reads `{"entries"}` on standard input, ids, and writes for each entry the ground truth as calls by turn, and one way each to
-drop a call and to change an argument so that BFCL's own checker does not take them. What was tried before and is taken all
-the same is written too, as `equivalent`.
+Reads `{"entries"}` on standard input, ids, and writes for each entry the ground truth as calls by turn, and one way
+each to drop a call and to change an argument so that BFCL's own checker does not take them. What was tried before and
+is taken all the same is written too, as `equivalent`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ def program(variable: str, hint: str) -> str:
 
 
 def benchmarks_python() -> str:
-    return program("REHEARSAL_BENCHMARKS_PYTHON", "the interpreter with the packages of python/requirements/benchmarks.txt")
+    return program(
+        "REHEARSAL_BENCHMARKS_PYTHON", "the interpreter with the packages of python/requirements/benchmarks.txt"
+    )
 
 
 def packages() -> Path:
@@ -34,7 +36,9 @@ def rehearse(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     binary = program("REHEARSAL_BIN", "the `rehearse` program")
     path = f"{Path(benchmarks_python()).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
-    return subprocess.run([binary, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [binary, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def verdicts(folder: Path, *arguments: str) -> dict[str, Json]:

@@ -1,10 +1,11 @@
 """What tau2-bench itself says of calls: run by an interpreter that has the package `inspect-evals`.
 
-Reads `{"folder", "domain", "tasks", "every"}` on standard input, and writes for each task the reference calls, whether the task's
-assertions hold after them, and one way each to drop the first write (or every one), to change the last (or every one) and to add one, so that the data of the original, all of
-which its hash is made of, are others in the end. Where there is no such way, it says so. The calls are made as the
-original's scorer makes them: on the stores themselves, one after the other, and what fails is passed over. What was tried before and
-leaves the same data is written too, as `equivalent`.
+Reads `{"folder", "domain", "tasks", "every"}` on standard input, and writes for each task the reference calls, whether
+the task's assertions hold after them, and one way each to drop the first write (or every one), to change the last (or
+every one) and to add one, so that the data of the original, all of which its hash is made of, are others in the end.
+Where there is no such way, it says so. The calls are made as the original's scorer makes them: on the stores, one
+after the other, and what fails is passed over. What was tried before and leaves the same data is written too, as
+`equivalent`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ NO_WRITES = ("calculate", "transfer_to_human_agents")
 
 def load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("tau2_world", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -78,7 +80,9 @@ class Original:
         criteria = task.record["evaluation_criteria"] or {}
         asserted = criteria.get("env_assertions") or []
         holds = [
-            getattr(task.stores["user" if each["env_type"] == "user" else "agent"], each["func_name"])(**each["arguments"])
+            getattr(task.stores["user" if each["env_type"] == "user" else "agent"], each["func_name"])(
+                **each["arguments"]
+            )
             == each["assert_value"]
             for each in asserted
         ]
@@ -169,9 +173,7 @@ def main() -> None:
             "failed": plays[name]["failed"],
             "writes": places[name],
             "communicate": (original.records[name]["evaluation_criteria"] or {}).get("communicate_info") or [],
-            "dropped": {
-                index: first(name, iter([(calls[:index] + calls[index + 1 :], None)])) for index in chosen
-            },
+            "dropped": {index: first(name, iter([(calls[:index] + calls[index + 1 :], None)])) for index in chosen},
             "changed": {index: first(name, changes(calls, index)) for index in changed_ones},
             "added": first(name, (([*calls, write], len(calls)) for write in writes)),
         }

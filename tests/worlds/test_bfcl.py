@@ -1,7 +1,7 @@
 """Multi-turn entries of BFCL, imported from the package that has them: five of each of the four kinds.
 
-The ground truth passes; a call that is left out and a wrong argument fail. Which changes make a difference is BFCL's own
-checker's to say (bfcl_original.py); those that it takes all the same stand in `EQUIVALENT`, and are taken here too.
+The ground truth passes; a call that is left out and a wrong argument fail. Which changes make a difference is BFCL's
+own checker's to say (bfcl_original.py); those that it takes all the same stand in `EQUIVALENT`, and are taken here too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from stage import Json, benchmarks_python, packages, played, rehearse, verdicts
 
 FIRST = {"multi_turn_base": 0, "multi_turn_miss_func": 7, "multi_turn_miss_param": 13, "multi_turn_long_context": 21}
@@ -49,7 +48,8 @@ def models(turns: list[list[str]], names: dict[str, list[str]]) -> Json:
     for turn in turns:
         for text in turn:
             call = ast.parse(text, mode="eval").body
-            assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+            assert isinstance(call, ast.Call)
+            assert isinstance(call.func, ast.Name)
             given = dict(zip(names[call.func.id], call.args, strict=False))
             given.update({each.arg: each.value for each in call.keywords if each.arg is not None})
             script.append(

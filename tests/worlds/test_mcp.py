@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from stage import Json, rehearse
 
 HERE = Path(__file__).parent
@@ -24,7 +23,6 @@ FILES = f'cd "$REHEARSAL_FOLDER" && exec node {SERVERS / "server-filesystem/dist
 EVERYTHING = ["node", str(SERVERS / "server-everything/dist/index.js")]
 DEADLINE = 30.0
 SHELF = [sys.executable, str(HERE / "shelf.py")]
-
 
 
 class Case:
@@ -39,7 +37,9 @@ class Case:
         return [str(each.get("output", each.get("error"))) for each in self.outcomes]
 
 
-def run(folder: Path, mcp: Json, calls: list[Json], mocks: list[Json] | None = None, checks: list[Json] | None = None) -> list[Case]:
+def run(
+    folder: Path, mcp: Json, calls: list[Json], mocks: list[Json] | None = None, checks: list[Json] | None = None
+) -> list[Case]:
     """Plays a case of these calls twice, one after the other."""
     script: list[Json | str] = [{"call": each["tool"], "args": each.get("args", {})} for each in calls]
     scenario = {

@@ -132,7 +132,10 @@ impl Step {
     }
 
     fn needs_binary(self) -> bool {
-        matches!(self, Self::Python | Self::Published | Self::Worlds | Self::Api | Self::Js | Self::Browser | Self::Dist)
+        matches!(
+            self,
+            Self::Python | Self::Published | Self::Worlds | Self::Api | Self::Js | Self::Browser | Self::Dist
+        )
     }
 
     fn run(self, stage: &Stage<'_>) -> Result<Counts, Failure> {

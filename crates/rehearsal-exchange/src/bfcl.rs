@@ -205,11 +205,7 @@ fn every_entry() -> Vec<Note> {
 }
 
 /// One entry as a scenario: each turn of the user is a step.
-fn convert(
-    entry: &Value,
-    truth: &Value,
-    functions: &Functions,
-) -> (TaskReport, Option<String>) {
+fn convert(entry: &Value, truth: &Value, functions: &Functions) -> (TaskReport, Option<String>) {
     let id = said(entry, &["id"]);
     let mut notes = Vec::new();
     let (mut steps, mut reference) = (Vec::new(), Vec::new());
@@ -243,7 +239,9 @@ fn convert(
                 }
                 Ok(call) => {
                     notes.extend(functions.odd(&call).map(|(name, found)| {
-                        let why = format!("it takes {found} too, which the ground truth gives against the function document");
+                        let why = format!(
+                            "it takes {found} too, which the ground truth gives against the function document"
+                        );
                         Note::new(Change::Changed, &format!("`{name}` of `{}`", call.tool), why)
                     }));
                     reference.push(json!({"tool": call.tool, "args": call.args}));
@@ -280,10 +278,7 @@ fn convert(
         "# Entry {id} of BFCL, written by `rehearse import --bfcl`. `{}` says what is not as it was there.\n",
         crate::REPORT_FILE
     );
-    (
-        TaskReport { task: id.to_owned(), file: Some(name), notes },
-        Some(heading + &yaml::document(&scenario)),
-    )
+    (TaskReport { task: id.to_owned(), file: Some(name), notes }, Some(heading + &yaml::document(&scenario)))
 }
 
 /// A turn of the user. One without a message gives the functions that were withheld until then.

@@ -60,7 +60,9 @@ impl ImportError {
         match self {
             Self::Folder { hint, .. } => Some(hint),
             Self::Unknown { hint, .. } => Some(hint),
-            Self::Form { .. } => Some("the versions that are known are inspect-evals 0.26 and bfcl-eval 2026.3"),
+            Self::Form { .. } => {
+                Some("the versions that are known are inspect-evals 0.26 and bfcl-eval 2026.3")
+            }
             Self::Read { .. } => None,
         }
     }

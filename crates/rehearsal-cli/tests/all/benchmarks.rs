@@ -19,7 +19,10 @@ fn folder() -> Folder {
         ("venv/pyvenv.cfg", ""),
         ("venv/lib/inspect_evals/tau2/data/domains/airline/tasks.json", TASKS),
         ("venv/lib/inspect_evals/tau2/data/domains/airline/policy.txt", "Be kind."),
-        ("venv/lib/inspect_evals/tau2/data/user_simulator/simulation_guidelines.txt", "You are the customer."),
+        (
+            "venv/lib/inspect_evals/tau2/data/user_simulator/simulation_guidelines.txt",
+            "You are the customer.",
+        ),
     ])
 }
 

@@ -229,7 +229,16 @@ mod tests {
 
     #[test]
     fn what_is_no_call_of_literals_is_refused() {
-        for text in ["f(a=g(1))", "g()", "f(1, 2, 3)", "f(a='x", "f(1) + 1", "f(a=x)", r"f(a='\u20')", r"f(a='\ud800')"] {
+        for text in [
+            "f(a=g(1))",
+            "g()",
+            "f(1, 2, 3)",
+            "f(a='x",
+            "f(1) + 1",
+            "f(a=x)",
+            r"f(a='\u20')",
+            r"f(a='\ud800')",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

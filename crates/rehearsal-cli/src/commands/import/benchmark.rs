@@ -20,11 +20,8 @@ const SHOWN: usize = 5;
 
 /// Reads the tasks of tau2-bench that are wanted.
 pub(super) fn tau2(args: &ImportArgs, folder: &Path) -> Result<(), CommandError> {
-    let options = Tau2Options {
-        domains: args.domain.clone(),
-        tasks: args.task.clone(),
-        basis_only: args.basis_only,
-    };
+    let options =
+        Tau2Options { domains: args.domain.clone(), tasks: args.task.clone(), basis_only: args.basis_only };
     keep(args, folder, tau2::import(folder, &options).map_err(refused)?)
 }
 
@@ -57,7 +54,9 @@ fn refused(error: ImportError) -> CommandError {
 /// Writes the files, and says what came of it.
 fn keep(args: &ImportArgs, source: &Path, import: Import) -> Result<(), CommandError> {
     let Some(folder) = &args.to else {
-        return Err(CommandError::user("nothing says where the scenarios go").hint("name a folder: --to FOLDER"));
+        return Err(
+            CommandError::user("nothing says where the scenarios go").hint("name a folder: --to FOLDER")
+        );
     };
     let report = import.report.clone();
     let files = import.into_files();
@@ -92,7 +91,11 @@ fn write(folder: &Path, files: &[(PathBuf, String)], force: bool) -> Result<(), 
         let more = in_the_way.len().saturating_sub(SHOWN);
         let named = in_the_way.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        let verb = if in_the_way.len() == 1 { "is there already and differs" } else { "are there already and differ" };
+        let verb = if in_the_way.len() == 1 {
+            "is there already and differs"
+        } else {
+            "are there already and differ"
+        };
         return Err(CommandError::user(format_args!("{named}{more} {verb}, so nothing was written"))
             .hint("`--force` replaces what differs, and `--to` names another folder"));
     }
@@ -108,9 +111,8 @@ fn write(folder: &Path, files: &[(PathBuf, String)], force: bool) -> Result<(), 
 fn next(folder: &Path, source: &Path, parts: &str) -> String {
     let source = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
     let environment = source.ancestors().find(|each| each.join("pyvenv.cfg").is_file());
-    let path = environment.map(|each| {
-        format!("PATH={}:\"$PATH\" ", quoted(&each.join("bin").display().to_string()))
-    });
+    let path = environment
+        .map(|each| format!("PATH={}:\"$PATH\" ", quoted(&each.join("bin").display().to_string())));
     let folder = quoted(&folder.display().to_string());
     format!("{}rehearse run {folder}{parts}", path.unwrap_or_default())
 }
@@ -125,7 +127,8 @@ fn tell(folder: &Path, report: &Report, next: &str) {
     }
     print_notes("not as it was, in all of them", report.every_task.iter().map(ToString::to_string));
     let of_some = of_some(report);
-    let some = of_some.iter().map(|(note, tasks)| format!("{note} (in {})", counted(tasks.len(), "scenario")));
+    let some =
+        of_some.iter().map(|(note, tasks)| format!("{note} (in {})", counted(tasks.len(), "scenario")));
     print_notes("in some of them", some);
     output::data(&format!("task by task: {}", folder.join(REPORT_FILE).display()));
     output::data(&format!("\nnext:\n  {next}"));
