@@ -253,7 +253,7 @@ fn convert(entry: &Value, truth: &Value, functions: &Functions) -> (TaskReport, 
             }
         }
         let evaluations = if calls.is_empty() { Vec::new() } else { evaluations(index + 1, &reference) };
-        steps.push(step(&messages, evaluations));
+        steps.push(step(&messages, &evaluations));
         if calls.is_empty() {
             let why = "its ground truth has no calls, and BFCL asks nothing of such a turn but what the next ones show";
             notes.push(Note::new(Change::Changed, &format!("turn {}", index + 1), why));
@@ -282,7 +282,7 @@ fn convert(entry: &Value, truth: &Value, functions: &Functions) -> (TaskReport, 
 }
 
 /// A turn of the user. One without a message gives the functions that were withheld until then.
-fn step(messages: &[&str], evaluations: Vec<Value>) -> Value {
+fn step(messages: &[&str], evaluations: &[Value]) -> Value {
     if messages.is_empty() {
         return json!({"conversation": {
             "max_turns": 2,

@@ -33,7 +33,7 @@ pub(super) fn evaluations(task: &Value, options: &Tau2Options, notes: &mut Vec<N
             notes.push(Note::new(Change::Stricter, "natural-language assertions", why));
         }
     } else if !judged.is_empty() {
-        let why = format!("{} of them, which do not count in tau2's own reward", judged.len());
+        let why = "those of this task do not count in tau2's own reward";
         notes.push(Note::new(Change::Lost, "natural-language assertions", why));
     }
     evaluations

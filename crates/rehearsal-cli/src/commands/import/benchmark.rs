@@ -150,7 +150,6 @@ fn of_some(report: &Report) -> BTreeMap<String, Vec<&str>> {
     for task in report.tasks.iter().filter(|task| task.file.is_some()) {
         for Note { change, what, why } in &task.notes {
             let what = what.trim_end_matches(|letter: char| letter.is_ascii_digit());
-            let why = why.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim_start();
             let tasks = found.entry(format!("{change} {}: {why}", what.trim_end())).or_default();
             if tasks.last() != Some(&task.task.as_str()) {
                 tasks.push(&task.task);
