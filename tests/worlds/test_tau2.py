@@ -23,8 +23,8 @@ RETAIL = ["0", "2", "59"]
 # Drops and changes every write, not only one for each task.
 EVERY = bool(os.environ.get("REHEARSAL_EVERY_WRITE"))
 
-# What was tried and leaves the original's data as the reference does, by its task. Each write of a reference matters, and
-# so does the first change of it that was tried; of calls that were added, these make no difference:
+# What was tried and leaves the original's data as the reference does, by its task. Each write of a reference matters,
+# and so does the first change of it that was tried; of calls that were added, these make no difference:
 EQUIVALENT = {
     # The order of both was sent back by the reference, so it is no longer delivered, and the original refuses them.
     "retail 0": ["exchange_delivered_order_items", "return_delivered_order_items"],

@@ -1,5 +1,7 @@
 //! `rehearse import --tau2` and `--bfcl`, as a user runs them, on small benchmarks that are written here.
 
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
 use std::fs;
 
 use expect_test::expect;

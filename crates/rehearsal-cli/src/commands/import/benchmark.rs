@@ -22,13 +22,13 @@ const SHOWN: usize = 5;
 pub(super) fn tau2(args: &ImportArgs, folder: &Path) -> Result<(), CommandError> {
     let options =
         Tau2Options { domains: args.domain.clone(), tasks: args.task.clone(), basis_only: args.basis_only };
-    keep(args, folder, tau2::import(folder, &options).map_err(refused)?)
+    keep(args, folder, tau2::import(folder, &options).map_err(|error| refused(&error))?)
 }
 
 /// Reads the entries of BFCL that are wanted.
 pub(super) fn bfcl(args: &ImportArgs, folder: &Path) -> Result<(), CommandError> {
     let options = BfclOptions { entries: args.entry.clone() };
-    keep(args, folder, bfcl::import(folder, &options).map_err(refused)?)
+    keep(args, folder, bfcl::import(folder, &options).map_err(|error| refused(&error))?)
 }
 
 /// The models that the scenarios ask for, as the command line names them.
@@ -36,17 +36,18 @@ fn parts(files: &[(PathBuf, String)]) -> String {
     let asks = |word: &str| files.iter().any(|(path, text)| is_scenario(path) && text.contains(word));
     let wanted = [("agent", "agent"), ("user", "user_simulator:"), ("judge", "llm_judge")];
     let named = wanted.iter().filter(|(_, word)| asks(word));
-    named.map(|(part, _)| format!(" --model {part}=openai:gpt-4o")).collect()
+    let named: Vec<String> = named.map(|(part, _)| format!(" --model {part}=openai:gpt-4o")).collect();
+    named.concat()
 }
 
 fn is_scenario(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "yaml")
 }
 
-fn refused(error: ImportError) -> CommandError {
+fn refused(error: &ImportError) -> CommandError {
     let refused = match error {
-        ImportError::Read { .. } => CommandError::setup(&error),
-        _ => CommandError::user(&error),
+        ImportError::Read { .. } => CommandError::setup(error),
+        _ => CommandError::user(error),
     };
     refused.hints(error.hint())
 }
