@@ -345,6 +345,14 @@ impl Kind {
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         schema["required"] = [json!("type")].into_iter().chain(required).collect();
         extend(&mut schema, (self.rules)(), |_| true);
+        if self.keys.iter().any(|key| key.name == "stop") {
+            let negated =
+                json!({"not": {"required": ["stop", "not"], "properties": {"not": {"const": true}}}});
+            match schema["allOf"].as_array_mut() {
+                Some(all) => all.push(negated),
+                None => schema["allOf"] = json!([negated]),
+            }
+        }
         schema
     }
 }

@@ -280,7 +280,7 @@ mod tests {
             SESSION,
             &expect![[r#"
                 error
-                there are no events of type `toolCall`; did you mean `tool_call`? Known types: `session_started`, `agent_started`, `agent_ended`, `user_message`, `model_request`, `model_response`, `output_rejected`, `tool_call`, `tool_result`, `yield`, `state_change`, `state_conflict`, `final_response`, `error`, `session_ended`, `step_started`, `step_ended`, `step_commands`, `time_limit`, `folder_kept`, `turn_ended`, `turn_decision`, `user_simulation`, `remote_session`, `agent_log`, `run_failed`, `cue_dismissed`, `late_result`, `repeated_result`, `tool_exception`, `agent_chosen`, `cancel_reason`, `artifact_saved`, `note`"#]],
+                there are no events of type `toolCall`; did you mean `tool_call`? Known types: `session_started`, `agent_started`, `agent_ended`, `user_message`, `model_request`, `model_response`, `output_rejected`, `tool_call`, `tool_result`, `yield`, `state_change`, `state_conflict`, `final_response`, `error`, `session_ended`, `step_started`, `step_ended`, `step_commands`, `world_started`, `world_log`, `world_references`, `time_limit`, `folder_kept`, `turn_ended`, `turn_decision`, `user_simulation`, `user_hung_up`, `remote_session`, `agent_log`, `run_failed`, `cue_dismissed`, `late_result`, `repeated_result`, `tool_exception`, `agent_chosen`, `cancel_reason`, `artifact_saved`, `note`"#]],
         );
         check(
             &EventCountMetric::new("n", "user_message").tool("ask").at_most(5),

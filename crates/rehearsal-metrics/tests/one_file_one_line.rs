@@ -10,12 +10,14 @@ use rehearsal_metrics::evaluator::KINDS;
 
 /// The places outside of its file where an evaluator is named all the same, each with the reason. An evaluator that is added
 /// needs none of them; one that is not in this table and is named elsewhere fails the test, and so does a place that is gone.
-const NAMED_ELSEWHERE: [(&str, &str, &str); 8] = [
+const NAMED_ELSEWHERE: [(&str, &str, &str); 10] = [
     ("tool_called", "rehearsal-scenario/src/lint/fits.rs", "its arguments are held to the tool's schema"),
     ("tool_called", "rehearsal-scenario/src/lib.rs", "it is re-exported for the same"),
     ("tool_not_called", "rehearsal-scenario/src/lint/fits.rs", "its arguments are held to the tool's schema"),
     ("state", "rehearsal-scenario/src/lint/fits.rs", "its paths are held to the state that there is"),
     ("file_contains", "rehearsal-scenario/src/file/placeholders.rs", "its text is no template"),
+    ("equals", "rehearsal-metrics/src/evaluator/json_path.rs", "what is asked of a value has its name"),
+    ("equals", "rehearsal-metrics/src/final_response.rs", "what is asked of a final response has its name"),
     (
         "llm_judge",
         "rehearsal-scenario/src/file/conversation.rs",

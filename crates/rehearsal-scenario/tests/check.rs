@@ -216,7 +216,7 @@ fn the_other_dialect_warns_of_what_it_drops_and_keeps_its_own_rules() {
         4 | character: [billing]
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`
 
         error[missing-key]: step 3 needs `evaluations`
           --> refund.scenario.yaml:28:5
@@ -412,7 +412,7 @@ fn a_range_may_be_written_with_a_point() {
 fn the_keys_that_can_stand_are_named_once() {
     let text = with_evaluation("type: file_contains, path: a, value: b, whatever: 1");
     let problems = check(&text, Dialect::Rehearsal).problems;
-    let help = "its keys are: `type`, `description`, `path`, `value`, `case_sensitive`";
+    let help = "its keys are: `type`, `description`, `path`, `value`, `case_sensitive`, `not`";
     assert_eq!(problems[0].help.as_deref(), Some(help));
 }
 

@@ -1235,21 +1235,21 @@ fn conversation_flow() {
         &ledger,
         &answers,
         &expect![[r#"
-        passed, score 0.500
-        the conversation shows 1 of 2 patterns, a share of 0.5 asked for
-        shown: question_then_answer: see #5 [5]
-        not shown: escalation_pattern: see #5 [5]
+            passed, score 0.500
+            the conversation shows 1 of 2 patterns, a share of 0.5 asked for
+            shown: question_then_answer: see #5 [5]
+            not shown: escalation_pattern: see #5 [5]
 
-        failed, score 0.000
-        the conversation shows 0 of 2 patterns, a share of 0.5 asked for
-        not shown: question_then_answer: see #5 [5]
-        not shown: escalation_pattern: see #5 [5]
+            failed, score 0.000
+            the conversation shows 0 of 2 patterns, a share of 0.5 asked for
+            not shown: question_then_answer: see #5 [5]
+            not shown: escalation_pattern: see #5 [5]
 
-        error
-        the judge was asked 2 questions and gave 1 answers
+            error
+            2 questions were asked and 1 answers given
 
-        error
-        the judge's answer cannot be used: invalid type: string "yes", expected a boolean; it answered {"shown":"yes"}"#]],
+            error
+            the judge's answer cannot be used: invalid type: string "yes", expected a boolean; it answered {"shown":"yes"}"#]],
     );
     results(
         &flow,
@@ -1549,7 +1549,7 @@ fn llm_judge_yes_and_no() {
             the judge's answer cannot be used: its `judgment` is neither a word nor true or false; it answered {}
 
             error
-            the judge was asked 1 questions and gave 0 answers"#]],
+            1 questions were asked and 0 answers given"#]],
     );
     conclusions(
         &judge("no"),

@@ -349,6 +349,20 @@ fn files_of_evaluations() -> Vec<Value> {
     let lists = examples().chain([EVALUATIONS]).map(parsed);
     let evaluations: Vec<Value> =
         lists.flat_map(|list| list.as_array().cloned().unwrap_or_default()).collect();
+    // Each is asked in all ways, too.
+    let how = |evaluation: &Value| {
+        let kind = evaluation["type"].as_str().and_then(Kind::named)?;
+        let mut asked = evaluation.clone();
+        if asked.get("stop").is_none() && asked.get("not").is_none() {
+            asked["not"] = true.into();
+        }
+        if kind.of_replies {
+            asked["in"] = "all".into();
+        }
+        Some(asked)
+    };
+    let evaluations: Vec<Value> =
+        evaluations.iter().filter_map(how).chain(evaluations.iter().cloned()).collect();
     let file = |evaluation: &Value| {
         let kind = evaluation["type"].as_str().and_then(Kind::named);
         let of_conversation = kind.is_some_and(|kind| kind.looks_at == LooksAt::Conversation);
@@ -426,6 +440,9 @@ fn is_beyond_a_schema(problem: &Problem) -> bool {
         ("no-effect", "the agent has no tool"),
         ("no-effect", "has nothing that could run"),
         ("no-effect", "these mocks can never answer"),
+        ("no-effect", "this world can play no tool"),
+        // What an evaluation of a group is made of.
+        ("bad-evaluation", "of the group"),
         ("never-true", "in its context, so this never holds"),
         ("no-effect", "this line is never said"),
         ("no-effect", "the agent opens, so the `input`"),

@@ -119,7 +119,7 @@ fn functions_in_python_judge_the_whole_record() {
         ("leaves", "its process"),
         ("fin", "did you mean"),
     ] {
-        expect(&ask(function), &files, 1, &["ERROR", "could not be decided", why]);
+        expect(&ask(function), &files, 1, &["ERROR", "undecided python", why]);
     }
     expect(&scenario("      - {type: python, function: 'chekcs:fine'}"), &files, 1, &["ERROR", "chekcs"]);
     expect(&scenario("      - {type: python, function: 'checks:breaks', not: true}"), &files, 1, &["ERROR"]);
@@ -168,7 +168,7 @@ fn expressions_in_javascript_judge_it_too() {
         ("({passed: true, beacuse: 1})", "unknown field `beacuse`"),
         ("2", "not from 0 to 1"),
         ("record.nowhere.at", "the check failed"),
-        ("while (true) {}", "the check failed"),
+        ("while (true) {} return true", "the check failed"),
     ] {
         expect(&ask(code), &[], 1, &["ERROR", why]);
     }

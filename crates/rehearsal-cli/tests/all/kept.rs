@@ -656,11 +656,17 @@ fn an_eval_set_with_python_s_numbers_is_imported_and_says_so() {
 
 #[test]
 fn the_disk_space_of_what_is_removed_is_given_back() {
-    // No word of it says what the next one is, so that it is long also when it is compressed.
-    let words = (0..800_000_u64).map(|n| format!("{:08x} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32));
-    let long: String = words.collect();
+    // No letter of it says what the next one is, so that it is long also when it is compressed.
+    let letters: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').collect();
+    let mut chance = 1_u64;
+    let mut letter = || {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        letters[usize::try_from(chance >> 33).unwrap() % letters.len()]
+    };
+    let long: String = (0..3_900_000).map(|_| letter()).collect();
     let folder = Folder::new(&[("a.scenario.yaml", &REFUNDS.replace("Please refund A1", &long))]);
-    folder.run("run . --quiet");
+    let ran = folder.run("run . --quiet");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     // Much of it may still be in the log beside the file.
     let taken = || {
         let files = fs::read_dir(folder.path().join(".rehearsal")).unwrap();

@@ -1135,7 +1135,7 @@ fn files_of_the_other_runner_need_to_be_told_and_an_agent() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`
 
         error[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1170,7 +1170,7 @@ fn files_of_the_other_runner_need_to_be_told_and_an_agent() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`
 
         warning[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1215,7 +1215,7 @@ fn files_of_the_other_runner_are_run_with_an_agent_of_ours() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`
 
         warning[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47

@@ -2,8 +2,9 @@
 
 use rehearsal_core::MetricResult;
 use rehearsal_core::keys::{Given, Key};
+use serde_json::Value;
 
-use super::contains_any::{KEYS, listed, read_values};
+use super::contains_any::{KEYS, listed, read_values, rules};
 use super::shown::{quoted, share_of, silent};
 use super::{Evaluator, LooksAt};
 use crate::Assessment;
@@ -32,6 +33,10 @@ The score is the share of the texts that it contains.
 - type: contains_all
   values: [order 17, \"23.50\"]
 ```";
+
+    fn rules() -> Value {
+        rules()
+    }
 
     fn read(given: &mut Given<'_>) -> Self {
         Self { values: read_values(given), case_sensitive: given.flag("case_sensitive") }

@@ -2,6 +2,7 @@
 
 use rehearsal_core::MetricResult;
 use rehearsal_core::keys::{At, Complaint, Form, Given, Key};
+use serde_json::{Value, json};
 
 use super::shown::{quoted, short, silent};
 use super::{Evaluator, LooksAt};
@@ -23,6 +24,11 @@ pub(super) const KEYS: &[Key] = &[
     Key::required("values", Form::SomeTexts, "values: [refund, money back]", "The texts to look for."),
     Key::or("case_sensitive", Form::Flag, "false", "Whether upper and lower case differ."),
 ];
+
+/// No text is empty.
+pub(super) fn rules() -> Value {
+    json!({"allOf": [{"properties": {"values": {"items": {"minLength": 1}}}}]})
+}
 
 /// Reads the texts; an empty one would be in every reply.
 pub(super) fn read_values(given: &mut Given<'_>) -> Vec<String> {
@@ -51,6 +57,10 @@ impl Evaluator for ContainsAny {
 - type: contains_any
   values: [refund, money back]
 ```";
+
+    fn rules() -> Value {
+        rules()
+    }
 
     fn read(given: &mut Given<'_>) -> Self {
         Self { values: read_values(given), case_sensitive: given.flag("case_sensitive") }

@@ -2,7 +2,7 @@
 
 use rehearsal_core::keys::{At, Complaint, Form, Given, Key};
 use rehearsal_core::{MetricResult, MetricStatus};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::check_program::CheckProgram;
 use super::{Check, Evaluator, How, LooksAt, Place};
@@ -60,6 +60,10 @@ for each.
     - {type: string_contains, value: refund, weight: 2}
     - {type: similar, to: Your money is on its way.}
 ```";
+
+    fn rules() -> Value {
+        json!({"allOf": [{"properties": {"threshold": {"exclusiveMinimum": 0}}}]})
+    }
 
     fn read(given: &mut Given<'_>) -> Self {
         let mut parts = Vec::new();

@@ -71,7 +71,8 @@ impl How {
                     None => {
                         let message = "`in` must be last, any, all, or the number of a turn, from 1";
                         given.complain(
-                            Complaint::spoils("wrong-type", At::Value("in"), message).help("write: in: any"),
+                            Complaint::spoils("wrong-type", At::Value("in"), message)
+                                .help("it can be: `last`, `any`, `all`, or the number of a turn"),
                         );
                         Replies::Last
                     }

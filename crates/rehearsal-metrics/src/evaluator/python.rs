@@ -1,7 +1,7 @@
 //! `python`.
 
 use rehearsal_core::MetricResult;
-use rehearsal_core::keys::{Form, Given, Key};
+use rehearsal_core::keys::{At, Complaint, Form, Given, Key};
 use serde_json::{Map, Value};
 
 use super::check_program::{self, CheckProgram};
@@ -31,6 +31,16 @@ pub(super) const THRESHOLD: Key = Key::or(
     "The score from which on it passes, where it answers with a score and nothing else.",
 );
 
+/// Whether a text is `module:name`, both of them words with dots between.
+fn is_function(text: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let is_path = |path: &str| path.split('.').all(is_word);
+    text.split_once(':').is_some_and(|(module, name)| is_path(module) && is_path(name))
+}
+
 impl Evaluator for Python {
     const TYPE: &'static str = "python";
     const ABOUT: &'static str = "A function in Python says yes.";
@@ -57,8 +67,14 @@ otherwise, and any other answer, decides nothing. All functions of a run are cal
 ```";
 
     fn read(given: &mut Given<'_>) -> Self {
+        let function = given.text("function");
+        if given.has("function") && !is_function(&function) {
+            let message = format!("`{function}` names no function of a module");
+            let complaint = Complaint::spoils("bad-function", At::Value("function"), message);
+            given.complain(complaint.help("write `module:name`: function: checks:refund_is_right"));
+        }
         Self {
-            program: CheckProgram::Python { function: given.text("function") },
+            program: CheckProgram::Python { function },
             args: given.map("args").unwrap_or_default(),
             threshold: given.number("threshold").unwrap_or(1.0),
         }

@@ -83,10 +83,10 @@ impl Evaluator for Similar {
     fn rules() -> Value {
         let embeds = json!({"required": ["method"], "properties": {"method": {"const": "embedding"}}});
         json!({
-            "if": embeds,
-            "then": {"required": ["model"]},
-            "else": {"not": {"required": ["model"]}},
-            "properties": {"threshold": {"exclusiveMinimum": 0}},
+            "allOf": [
+                {"if": embeds, "then": {"required": ["model"]}, "else": {"not": {"required": ["model"]}}},
+                {"properties": {"threshold": {"exclusiveMinimum": 0}}},
+            ],
         })
     }
 

@@ -106,7 +106,10 @@ What is null in an object counts as absent.
 ```";
 
     fn rules() -> Value {
-        json!({"oneOf": [{"required": ["after"]}, {"required": ["value"]}, {"required": ["file"]}]})
+        json!({
+            "oneOf": [{"required": ["after"]}, {"required": ["value"]}, {"required": ["file"]}],
+            "dependentRequired": {"allow_errors": ["after"]},
+        })
     }
 
     fn read(given: &mut Given<'_>) -> Self {

@@ -75,7 +75,7 @@ impl Evaluation {
     /// There is nothing there that it could look at; the text says where to ask instead.
     pub fn allowed_in(&self, place: Place) -> Result<(), Misplaced> {
         self.how.allowed_in(&self.check, place)?;
-        self.checks().into_iter().try_for_each(|check| check.allowed_in(place))
+        self.check.allowed_in(place)
     }
 }
 
@@ -105,6 +105,12 @@ fn read(reader: &mut Reader<'_>, node: &Node, place: Place) -> Option<Evaluation
     let evaluation = Evaluation { line, span, description, check, how };
     if let Err(why) = evaluation.allowed_in(place) {
         reader.report_without_effect(Problem::error("not-here", word.span.clone(), why.to_string()));
+    }
+    for check in evaluation.checks().into_iter().skip(1) {
+        if let Err(why) = check.allowed_in(place) {
+            let message = format!("an evaluation of the group has no place here: {why}");
+            reader.report_without_effect(Problem::error("bad-evaluation", word.span.clone(), message));
+        }
     }
     Some(evaluation)
 }

@@ -126,13 +126,14 @@ fn newer(path: &Path, found: &dyn std::fmt::Display) -> StoreError {
 }
 
 fn check_version(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    // The tables first: somebody who makes them at this moment has written the version by the time they are seen.
+    let tables: i64 = connection
+        .query_row("SELECT COUNT(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(|error| failed(&error, path))?;
     let found = version(connection, path)?;
     if found > MIGRATIONS.len() {
         return Err(newer(path, &found));
     }
-    let tables: i64 = connection
-        .query_row("SELECT COUNT(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(|error| failed(&error, path))?;
     if found == 0 && tables > 0 {
         return Err(StoreError::Unavailable {
             place: path.display().to_string(),

@@ -150,7 +150,12 @@ impl Source for FileSource<'_, '_, '_> {
                 }
                 self.fields.json_map(self.reader, key.name).map(Value::Object)
             }
-            Form::Any => self.fields.get_or_null(key.name).map(Node::to_json),
+            Form::Any => {
+                if !self.fields.has(key.name) {
+                    self.node(key)?;
+                }
+                self.fields.get_or_null(key.name).map(Node::to_json)
+            }
             // Evaluators have none of these; whoever reads maps that have does it by their tables.
             Form::List(_)
             | Form::SomeOf(_)

@@ -221,7 +221,7 @@ pub(crate) static SERVER: Table = Table::new(
 );
 
 pub(super) static COMMAND: Part = Part {
-    name: "command",
+    name: "command_line",
     form: Form::About(
         "A command: a line for the shell, or a program and its arguments.",
         &Form::OneOf(&[

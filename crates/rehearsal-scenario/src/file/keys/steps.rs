@@ -84,29 +84,39 @@ const ANYWHERE: &[LooksAt] = &[LooksAt::Reply, LooksAt::Agent];
 
 static TURN_EVALUATION: Part = Part {
     name: "turn_evaluation",
-    form: Form::About("Something that is asked of a turn.", &Form::Own(|| asked(ANYWHERE))),
+    form: Form::About("Something that is asked of a turn.", &Form::Own(of_turns)),
 };
 static INPUT_EVALUATION: Part = Part {
     name: "input_evaluation",
     form: Form::About(
         "Something that is asked of a step that says something.",
-        &Form::Own(|| asked(&[LooksAt::Reply, LooksAt::Agent, LooksAt::Environment])),
+        &Form::Own(|| asked(&[LooksAt::Reply, LooksAt::Agent, LooksAt::Environment, LooksAt::World])),
     ),
 };
 static CODE_EVALUATION: Part = Part {
     name: "code_evaluation",
     form: Form::About(
         "Something that is asked of a step that runs code.",
-        &Form::Own(|| asked(&[LooksAt::Reply, LooksAt::Environment])),
+        &Form::Own(|| asked(&[LooksAt::Reply, LooksAt::Environment, LooksAt::World])),
     ),
 };
 static CONVERSATION_EVALUATION: Part = Part {
     name: "conversation_evaluation",
     form: Form::About(
         "Something that is asked of a conversation.",
-        &Form::Own(|| asked(&[LooksAt::Reply, LooksAt::Agent, LooksAt::Environment, LooksAt::Conversation])),
+        &Form::Own(|| {
+            let all = [LooksAt::Environment, LooksAt::World, LooksAt::Conversation];
+            asked(&[ANYWHERE, &all].concat())
+        }),
     ),
 };
+
+/// Those of turns, which have one reply.
+fn of_turns() -> Value {
+    let mut schema = asked(ANYWHERE);
+    schema["properties"] = json!({"in": {"const": "last"}});
+    schema
+}
 
 /// The evaluators that look at one of these.
 fn asked(groups: &[LooksAt]) -> Value {

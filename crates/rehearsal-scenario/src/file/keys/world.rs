@@ -67,5 +67,5 @@ pub(crate) static MCP: Table = Table::new(
 });
 
 fn scope() -> Value {
-    json!({"type": "string", "pattern": "^[^.$\\s]+$", "not": {"enum": ["session", "user", "scenario"]}})
+    json!({"type": "string", "pattern": "^[^.$\\s]+$", "not": {"pattern": "^(session|user|scenario)$"}})
 }
