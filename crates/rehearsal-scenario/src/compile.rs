@@ -281,6 +281,15 @@ pub fn compile_in(
     Ok(CaseMaker::new(&name, move |options| compiled.case(options)))
 }
 
+/// The case for one run of a scenario that is made when its turn comes. One that cannot be made says why when it is run.
+pub fn make(scenario: Scenario, backstage: Backstage, options: &RunOptions) -> Case {
+    let name = scenario.name.clone();
+    match Compiled::new(Arc::new(scenario), backstage, Arc::new(LocalProvider)) {
+        Ok(compiled) => compiled.case(options),
+        Err(why) => Case::new(&name, nobody()).problem(why.told()),
+    }
+}
+
 /// A scenario with all that its runs share.
 #[derive(Debug)]
 struct Compiled {
@@ -301,6 +310,10 @@ impl Compiled {
         environments: Arc<dyn EnvironmentProvider>,
     ) -> Result<Self, CompileError> {
         scenario.refuse_missing_people(&backstage)?;
+        let masker = scenario.masker(&*backstage.variables);
+        // What the file says is shown; what it stands for is only used.
+        let as_written = scenario.clone();
+        let scenario = scenario.filled(&*backstage.variables)?.map_or(scenario, Arc::new);
         let mut models = BTreeMap::new();
         for (role, written, _) in scenario.uses() {
             let Some(named) = scenario.model(role, written) else {
@@ -312,7 +325,20 @@ impl Compiled {
                 return Err(CompileError::NotByPerson { part: role.of(), instead });
             }
             if !models.contains_key(&named.key) {
-                models.insert(named.key.clone(), backstage.model(named)?);
+                let model = backstage.model(named).map_err(|why| ModelUnusable {
+                    message: masker.mask(&why.message).into_owned(),
+                    hint: why.hint,
+                })?;
+                let written_model = as_written.models.iter().find(|own| own.key == named.key);
+                models.insert(
+                    named.key.clone(),
+                    match written_model.map(|own| &own.model) {
+                        Some(ModelChoice::Provider(name)) if own_words(name, &named.model) => {
+                            Arc::new(AsWritten { name: name.as_str().into(), model, masker: masker.clone() })
+                        }
+                        _ => model,
+                    },
+                );
             }
         }
         let mut variables = BTreeMap::new();
@@ -321,7 +347,6 @@ impl Compiled {
             let value = value.ok_or_else(|| CompileError::UnsetVariable { name: variable.name.clone() })?;
             variables.insert(variable.name.clone(), value);
         }
-        let masker = scenario.masker(&*backstage.variables);
         let compiled = Self { scenario, backstage, environments, models, variables, masker };
         // What would fail in every run is told before the first.
         compiled.agent(1)?;
@@ -511,8 +536,8 @@ impl Compiled {
             Reached::Chat { specification, .. } => {
                 let reached = specification.replace("${port}", &port.to_string());
                 let model = (self.backstage.models)("agent", &ModelChoice::Provider(reached))?;
-                let model =
-                    AsWritten { name: specification.as_str().into(), model, masker: self.masker.clone() };
+                let name = self.masker.mask(specification).as_ref().into();
+                let model = AsWritten { name, model, masker: self.masker.clone() };
                 Ok(LlmAgent::new(&agent.name, Arc::new(model)).into())
             }
             Reached::Http(endpoint) => self.http_agent(&agent.name, endpoint, port),
@@ -548,7 +573,12 @@ impl Model for AsWritten {
     }
 
     fn model_id(&self) -> &str {
-        self.model.model_id()
+        // What was filled in stands nowhere but in the request.
+        if self.masker.mask(self.model.model_id()) == self.model.model_id() {
+            self.model.model_id()
+        } else {
+            &self.name
+        }
     }
 
     async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError> {
@@ -561,6 +591,11 @@ impl Model for AsWritten {
         self.masker.mask_response(&mut response);
         Ok(response)
     }
+}
+
+/// Whether a model is another than its file says in so many words, because something was filled in.
+fn own_words(written: &str, model: &ModelChoice) -> bool {
+    !matches!(model, ModelChoice::Provider(name) if name == written)
 }
 
 /// An agent for scenarios that only run code: nothing is ever said to it.

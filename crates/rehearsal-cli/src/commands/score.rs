@@ -70,19 +70,19 @@ pub(crate) struct ScoreArgs {
 
 pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, CommandError> {
     let loaded = load(args)?;
-    let ledgers = find_ledgers(args, &loaded.scenario)?;
+    let scenario = loaded.scenario();
+    let ledgers = find_ledgers(args, &scenario)?;
     let variables = Variables::with_file(args.env_file.as_deref())?;
     let models = ModelBuilder::default();
-    let judges = loaded
-        .scenario
+    let judges = scenario
         .judges(&move |key: &str, choice: &_| models.build(key, choice, &|name| variables.get(name)))?;
     let (started_at, reading) = (SystemClock.now(), SystemClock.monotonic());
-    let (paths, runs) = score(&loaded.scenario, ledgers, &judges)?;
+    let (paths, runs) = score(&scenario, ledgers, &judges)?;
     let file = loaded.path.display().to_string();
     let mut suite = SuiteResult::default();
     for (path, run) in paths.iter().zip(&runs) {
         suite.summary.count(run.result.status);
-        let mut result = loaded.scenario.result(&file, run);
+        let mut result = scenario.result(&file, run);
         if path.exists() {
             (result.ledgers, result.sessions) = (vec![path.display().to_string()], Vec::new());
         } else {
@@ -127,6 +127,8 @@ fn load(args: &ScoreArgs) -> Result<Loaded, CommandError> {
         local_code: true,
         compat: args.compat,
         color: args.color,
+        combinations: None,
+        variables: Variables::default(),
     };
     let outcome = selection.load(Completeness::AsWritten)?;
     if outcome.unusable > 0 {

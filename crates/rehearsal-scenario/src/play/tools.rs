@@ -80,7 +80,9 @@ pub(crate) fn real(
 ) -> Result<Option<ToolRef>, CompileError> {
     match (&tool.implementation, place) {
         (Some(Implementation::Command(command)), Some(place)) => {
-            let (command, place, reads) = (command.clone(), place.clone(), Reads::of(tool));
+            let (command, mut place, reads) = (command.clone(), place.clone(), Reads::of(tool));
+            // A tool that several scenarios share runs where its file is.
+            place.home = tool.home.clone().unwrap_or(place.home);
             let run = move |args, _| run_command(command.clone(), place.clone(), reads, args).boxed();
             Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
         }
