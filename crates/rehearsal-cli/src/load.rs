@@ -416,7 +416,7 @@ impl Loading<'_> {
                 Completeness::AsWritten => Severity::Warning,
             };
             problems.extend(cases.unset(&|name| self.selection.variables.get(name), severity));
-            self.cases(&path, cases, settings, &mut problems, &mut usable, &sources);
+            self.cases(&path, &cases, &settings, &mut problems, &mut usable, &sources);
         }
         problems.sort_by_key(|problem| (problem.span.start, problem.severity));
         self.selection.show(&sources, &problems);
@@ -466,8 +466,8 @@ impl Loading<'_> {
     fn cases(
         &self,
         path: &Path,
-        cases: Cases,
-        settings: Arc<Settings>,
+        cases: &Cases,
+        settings: &Arc<Settings>,
         problems: &mut Vec<Problem>,
         usable: &mut Vec<Usable>,
         sources: &Sources,
@@ -490,7 +490,7 @@ impl Loading<'_> {
                     usable.push(self.usable(
                         &path,
                         scenario,
-                        &settings,
+                        settings,
                         sources,
                         is_made.then(|| (maker.clone(), place)),
                     ));

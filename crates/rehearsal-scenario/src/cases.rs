@@ -483,7 +483,7 @@ impl Gathering {
             );
             if let Some((_, _, count)) = self.found.get_mut(&key) {
                 *count += 1;
-            } else if self.found.len() < MAX_HELD {
+            } else if self.found.len() < MAX_HELD || self.places <= 1 {
                 self.found.insert(key, (problem, place, 1));
             } else {
                 self.left_out += 1;

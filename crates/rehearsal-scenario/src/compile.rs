@@ -294,6 +294,8 @@ pub fn make(scenario: Scenario, backstage: Backstage, options: &RunOptions) -> C
 #[derive(Debug)]
 struct Compiled {
     scenario: Arc<Scenario>,
+    /// The same as its file says it, without values of the environment.
+    as_written: Arc<Scenario>,
     backstage: Backstage,
     /// Makes what runs go on in.
     environments: Arc<dyn EnvironmentProvider>,
@@ -347,7 +349,7 @@ impl Compiled {
             let value = value.ok_or_else(|| CompileError::UnsetVariable { name: variable.name.clone() })?;
             variables.insert(variable.name.clone(), value);
         }
-        let compiled = Self { scenario, backstage, environments, models, variables, masker };
+        let compiled = Self { scenario, as_written, backstage, environments, models, variables, masker };
         // What would fail in every run is told before the first.
         compiled.agent(1)?;
         compiled.mocks(None)?;
@@ -536,12 +538,23 @@ impl Compiled {
             Reached::Chat { specification, .. } => {
                 let reached = specification.replace("${port}", &port.to_string());
                 let model = (self.backstage.models)("agent", &ModelChoice::Provider(reached))?;
-                let name = self.masker.mask(specification).as_ref().into();
-                let model = AsWritten { name, model, masker: self.masker.clone() };
+                let model = AsWritten {
+                    name: self.chat_as_written(specification),
+                    model,
+                    masker: self.masker.clone(),
+                };
                 Ok(LlmAgent::new(&agent.name, Arc::new(model)).into())
             }
             Reached::Http(endpoint) => self.http_agent(&agent.name, endpoint, port),
             Reached::Command(_) | Reached::Socket(_) => Ok(nobody()),
+        }
+    }
+
+    /// The specification of a chat endpoint as its file says it.
+    fn chat_as_written(&self, specification: &str) -> Arc<str> {
+        match self.as_written.agent.as_ref().map(|agent| &agent.reached) {
+            Some(Reached::Chat { specification, .. }) => specification.as_str().into(),
+            _ => self.masker.mask(specification).as_ref().into(),
         }
     }
 
@@ -586,6 +599,7 @@ impl Model for AsWritten {
             if let Some(words) = error.words_mut() {
                 self.masker.mask_text(words);
             }
+            *error.model_mut() = self.name.clone();
             error
         })?;
         self.masker.mask_response(&mut response);

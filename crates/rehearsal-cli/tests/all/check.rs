@@ -279,26 +279,33 @@ fn help_says_what_there_is() {
             --- stdout
             Check scenario files without running them
 
-            Usage: rehearse check [OPTIONS] <PATH>...
+            Usage: rehearse check [OPTIONS] [PATH]...
 
             Arguments:
-              <PATH>...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
-                         or patterns
+              [PATH]...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
+                         or patterns; without any, those that `scenarios` of `rehearsal.yaml` names
 
             Options:
-                  --filter <EXPR>      Only scenarios that fit: words for names and tags, joined by `and`, `or`,
-                                       `not`; `tag:WORD`, `name:WORD`
-                  --model <ROLE=SPEC>  A model for a part: `agent`, `user`, `judge`, or another key; such as
-                                       `judge=openai:gpt-4o`
-                  --agent <FILE>       A YAML file with an `agent` for the scenarios, in place of their own
-                  --compat <RUNNER>    Accept the files of another runner; what that one drops silently becomes
-                                       a warning [possible values: elizaos]
-                  --local-code         Run code on this machine also where a file asks for a sandbox
-                                       (`environment: {type: e2b}`), which is not there
-                  --color <WHEN>       When to use colours [default: auto] [possible values: auto, always,
-                                       never]
-              -h, --help               Print help (see more with '--help')
-              -V, --version            Print version
+                  --filter <EXPR>        Only scenarios that fit: words for names and tags, joined by `and`,
+                                         `or`, `not`; `tag:WORD`, `name:WORD`
+                  --case <NAME>          Only scenarios with exactly this name, or of several cases of a file
+                                         just this one; may be given several times
+                  --model <ROLE=SPEC>    A model for a part: `agent`, `user`, `judge`, or another key; such as
+                                         `judge=openai:gpt-4o`
+                  --agent <FILE>         A YAML file with an `agent` for the scenarios, in place of their own
+                  --agent-socket <PATH>  A Unix socket on which a program listens that plays the agent, with the
+                                         tools that the scenario gives it; it speaks what a command agent
+                                         speaks, one connection for each session
+                  --compat <RUNNER>      Accept the files of another runner; what that one drops silently
+                                         becomes a warning [possible values: elizaos]
+                  --local-code           Run code on this machine also where a file asks for a sandbox
+                                         (`environment: {type: e2b}`), which is not there
+                  --color <WHEN>         When to use colours [default: auto] [possible values: auto, always,
+                                         never]
+                  --json <FILE|->        Write what was found as JSON to a file, or to standard output with `-`:
+                                         the problems of each file, and its cases
+              -h, --help                 Print help (see more with '--help')
+              -V, --version              Print version
             --- stderr
         "#]],
     );

@@ -1,6 +1,7 @@
 //! The project's file, blocks that scenarios share, agents of their own files, and values of the environment.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 
 use serde_json::Value;
 
@@ -67,7 +68,7 @@ fn the_nearest_project_wins_and_config_shows_it() {
     let ran = folder.run("config tests/deep");
     said(&ran, 0, &["tests/deep/rehearsal.yaml", "jobs", "(tests/deep/rehearsal.yaml:1)"]);
     let ran = folder.run("config tests/a.scenario.yaml --json");
-    let shown: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let shown: Value = rehearsal_core::json::from_str(&ran.stdout).unwrap();
     assert_eq!(shown["file"], "rehearsal.yaml");
     let settings = shown["settings"].as_array().unwrap();
     let of = |key: &str| settings.iter().find(|one| one["key"] == key).unwrap();
@@ -146,7 +147,7 @@ fn what_is_wrong_with_an_agents_file_is_told_there() {
     let folder = Folder::new(&[("a.scenario.yaml", LOOKS), ("shared/support.yaml", &wrong)]);
     said(&folder.run("check a.scenario.yaml"), 2, &["shared/support.yaml:3", "did you mean `instructions`?"]);
     let ran = folder.run("check a.scenario.yaml --json -");
-    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let found: Value = rehearsal_core::json::from_str(&ran.stdout).unwrap();
     assert_eq!(found["files"][0]["problems"][0]["file"], "shared/support.yaml", "{found:#}");
     assert_eq!(found["files"][0]["problems"][0]["line"], 3);
     let folder = Folder::new(&[("a.scenario.yaml", LOOKS)]);
@@ -167,7 +168,7 @@ fn what_is_wrong_with_an_agents_file_is_told_there() {
 
 const COMMON: &str = "
 mocks:
-  shop: [{method: lookup, response: from the shop}, {method: other, response: 1}]
+  garden: [{method: lookup, response: from the shop}, {method: other, response: 1}]
 models: {judge: {script: []}, agent: {script: [{call: lookup, args: {}}, done]}}
 tools: [{name: lookup, description: Looks}]
 evaluations:
@@ -184,14 +185,14 @@ fn uses(blocks: &str) -> String {
 
 #[test]
 fn blocks_are_used_by_many() {
-    let blocks = "[common.yaml#/mocks/shop, common.yaml#/models, common.yaml#/tools, common.yaml#/evaluations/polite, common.yaml#/variables, common.yaml#/defaults/all]";
+    let blocks = "[common.yaml#/mocks/garden, common.yaml#/models, common.yaml#/tools, common.yaml#/evaluations/polite, common.yaml#/variables, common.yaml#/defaults/all]";
     let folder = Folder::new(&[("a.scenario.yaml", &uses(blocks)), ("common.yaml", COMMON)]);
     said(&folder.run("check a.scenario.yaml"), 0, &["1 can be used"]);
     let ran = folder.run("run a.scenario.yaml --no-store --verbose");
     said(&ran, 0, &["mock of `lookup` (common.yaml:3)", r#"string_contains "done""#]);
     assert!(!ran.stdout.contains("answered nothing"), "{}", ran.stdout);
     for (block, parts) in [
-        ("common.yaml#/mocks/shpo", vec!["has no `/mocks/shpo`", "did you mean `shop`?"]),
+        ("common.yaml#/mocks/gardn", vec!["has no `/mocks/gardn`", "did you mean `garden`?"]),
         ("common.yaml#/mock", vec!["no place for a block of `mock`", "did you mean `mocks`?"]),
         ("common.yaml", vec!["names no block"]),
         ("nowhere.yaml#/mocks", vec!["`nowhere.yaml` cannot be read"]),
@@ -224,10 +225,11 @@ judgment: {strategy: all_pass}
 ";
     let folder = Folder::new(&[("a.scenario.yaml", file), ("env", &format!("TOKEN={SECRET}\n"))]);
     let ran = folder.run("run a.scenario.yaml --env-file env --out out --verbose");
-    said(&ran, 0, &["[hidden]"]);
+    said(&ran, 0, &["1 passed"]);
     assert!(!format!("{}{}", ran.stdout, ran.stderr).contains(SECRET));
     for entry in walk(&folder.path().join("out")) {
-        assert!(!fs::read_to_string(&entry).unwrap().contains(SECRET), "{entry:?}");
+        let text = fs::read_to_string(&entry).unwrap();
+        assert!(!text.contains(SECRET) && text.contains("x-[hidden]"), "{entry:?}");
     }
     said(&folder.run("run a.scenario.yaml"), 2, &["`TOKEN` is not set", "a.scenario.yaml:4:59"]);
     said(&folder.run("check a.scenario.yaml"), 0, &["warning[unset-variable]", "`TOKEN` is not set"]);
@@ -252,13 +254,26 @@ name: Env
 description: d
 environment: {type: local}
 agent: {instructions: x}
-models: {agent: 'openai-compatible:tiny@http://127.0.0.1:1/${env.SECRET_PATH}/v1'}
+models: {agent: 'openai-compatible:tiny@http://127.0.0.1:PORT/${env.SECRET_PATH}/v1'}
 run: [{input: hi, evaluations: []}]
 judgment: {strategy: all_pass}
 ";
-    let folder = Folder::new(&[("a.scenario.yaml", file), ("env", &format!("SECRET_PATH={SECRET}\n"))]);
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port().to_string();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = server.accept().unwrap();
+        let mut request = vec![0; 4096];
+        let length = stream.read(&mut request).unwrap();
+        let answer = "HTTP/1.1 401 No\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno";
+        stream.write_all(answer.as_bytes()).unwrap();
+        String::from_utf8_lossy(&request[..length]).into_owned()
+    });
+    let file = file.replace("PORT", &port);
+    let folder = Folder::new(&[("a.scenario.yaml", &file), ("env", &format!("SECRET_PATH={SECRET}\n"))]);
     let ran = folder.run("run a.scenario.yaml --env-file env --out out --json -");
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(answering.join().unwrap().contains(SECRET), "the model is asked where the variable says");
+    assert!(ran.stdout.contains("/${env.SECRET_PATH}/v1 answered HTTP 401"), "{}", ran.stdout);
     assert!(!format!("{}{}", ran.stdout, ran.stderr).contains(SECRET), "{}{}", ran.stdout, ran.stderr);
     for entry in walk(&folder.path().join("out")) {
         assert!(!fs::read_to_string(&entry).unwrap().contains(SECRET), "{entry:?}");

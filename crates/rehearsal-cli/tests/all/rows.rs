@@ -34,7 +34,7 @@ fn run_with(folder: &Folder, args: &[&str]) -> Ran {
 }
 
 fn json_of(ran: &Ran) -> Value {
-    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}{}", ran.stdout, ran.stderr))
+    rehearsal_core::json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}{}", ran.stdout, ran.stderr))
 }
 
 #[track_caller]
@@ -107,8 +107,8 @@ fn rows_are_chosen_and_a_case_is_named() {
         2,
         &["`Shop [d]`"],
     );
-    let folder = Folder::new(&[("a.scenario.yaml", &shop("{csv: r.csv, select: [bb]}")), ("r.csv", csv)]);
-    said(&folder.run("check a.scenario.yaml"), 2, &["there is no row `bb`", "did you mean"]);
+    let folder = Folder::new(&[("a.scenario.yaml", &shop("{csv: r.csv, select: [norwy]}")), ("r.csv", CSV)]);
+    said(&folder.run("check a.scenario.yaml"), 2, &["there is no row `norwy`", "did you mean"]);
 }
 
 #[test]
@@ -176,7 +176,11 @@ fn what_is_wrong_with_rows_is_told_with_its_place() {
         ),
         ("{jsonl: r.csv}", "{\"a\": 1}\n[1]\n", vec!["r.csv:2", "no JSON object"]),
         ("{json: r.csv}", "{}", vec!["no JSON array"]),
-        ("{scv: r.csv}", "", vec!["`cases` has no key `scv`", "did you mean `csv`?"]),
+        (
+            "{csv: r.csv, limmit: 1}",
+            "question,answer,shop\n1,2,3\n",
+            vec!["`cases` has no key `limmit`", "did you mean `limit`?"],
+        ),
         ("[]", "", vec!["there are no rows"]),
         ("{csv: r.csv, json: r.csv}", "", vec!["two ways"]),
         (
@@ -203,7 +207,7 @@ fn what_is_wrong_with_many_rows_is_said_once() {
     let file = shop("{csv: r.csv}").replace("strategy: all_pass", "strategy: '${row.many}'");
     let folder = Folder::new(&[("a.scenario.yaml", &file), ("r.csv", &csv)]);
     let ran = folder.run("check a.scenario.yaml");
-    said(&ran, 2, &["cannot be `often`, in [1] and 59 more", "a.scenario.yaml:17"]);
+    said(&ran, 2, &["cannot be `often`, in [1] and 59 more", "a.scenario.yaml:14"]);
     assert_eq!(ran.stderr.matches("error[").count(), 1, "{}", ran.stderr);
 }
 
@@ -222,12 +226,12 @@ fn a_row_has_expectations_tags_and_a_description_of_its_own() {
     let asked = result["results"][1]["steps"][0]["evaluations"].as_array().unwrap();
     let passed: Vec<bool> = asked.iter().map(|one| one["success"].as_bool().unwrap()).collect();
     assert_eq!(passed, [true, true, false]);
-    assert_eq!(asked[2]["line"], 19);
+    assert_eq!(asked[2]["line"], 17);
     let one = run_with(&folder, &["run", "a.scenario.yaml", "--no-store", "--filter", "tag:abroad"]);
     said(&one, 0, &["1 case: 1 passed"]);
     let wrong = shop("[{question: ship, answer: ship, shop: x, expect: [{type: string_contain, value: x}]}]");
     let folder = Folder::new(&[("a.scenario.yaml", &wrong)]);
-    said(&folder.run("check a.scenario.yaml"), 2, &["did you mean `string_contains`?", "a.scenario.yaml:18"]);
+    said(&folder.run("check a.scenario.yaml"), 2, &["did you mean `string_contains`?", "a.scenario.yaml:15"]);
 }
 
 const MATRIX: &str = r#"
@@ -253,7 +257,8 @@ fn a_matrix_multiplies_and_gives_a_table() {
     let row = ran.stdout.lines().find(|line| line.starts_with("Shop [a]   ")).unwrap();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["Shop", "[a]", "2/2", "2/2", "2/2", "2/2"]);
     let result: Value =
-        serde_json::from_str(&fs::read_to_string(folder.path().join("result.json")).unwrap()).unwrap();
+        rehearsal_core::json::from_str(&fs::read_to_string(folder.path().join("result.json")).unwrap())
+            .unwrap();
     assert_eq!(result["table"]["rows"][1]["cells"][0], json!({"runs": 2, "passed": 0}));
     assert_eq!(result["table"]["variants"][3]["values"], json!({"tone": "friendly", "agent": "rude"}));
     assert_eq!(result["results"][0]["variant"], json!({"tone": "short", "agent": "plain"}));
@@ -279,7 +284,7 @@ fn combinations_are_left_out_and_added() {
         ("  other: []", vec!["has no values"], 2),
     ] {
         let file = shop("[{question: ship, answer: ship, shop: x}]");
-        let folder = Folder::new(&[("a.scenario.yaml", &format!("{file}{}{more}\n", MATRIX))]);
+        let folder = Folder::new(&[("a.scenario.yaml", &format!("{file}{MATRIX}{more}\n"))]);
         said(&folder.run("run a.scenario.yaml --no-store"), code, &parts);
     }
 }

@@ -894,9 +894,15 @@ fn variables_of_a_file_reach_commands_and_headers_and_are_written_nowhere() {
         exit 2
         --- stdout
         --- stderr
-        error: b.scenario.yaml: a header names the environment variable `TOKEN`, which is not set
+        error[unset-variable]: the environment variable `TOKEN` is not set
+         --> b.scenario.yaml:7:38
+          |
+        7 |     headers: {authorization: 'Bearer ${env.TOKEN}'}
+          |                                      ^^^^^^^^^^^^
+          |
+        help: set it, or put it into a file for `--env-file`, before this is run
 
-        hint: set it, or put it into a file for `--env-file`
+        error: 1 file cannot be used; nothing was run
     "#]]);
     folder.run("run . --env-file broken.env").check(&expect![[r#"
         exit 2
@@ -1135,7 +1141,7 @@ fn files_of_the_other_runner_need_to_be_told_and_an_agent() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         error[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1170,7 +1176,7 @@ fn files_of_the_other_runner_need_to_be_told_and_an_agent() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         warning[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1215,7 +1221,7 @@ fn files_of_the_other_runner_are_run_with_an_agent_of_ours() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         warning[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1266,26 +1272,31 @@ fn help_says_what_there_is() {
         --- stdout
         Run scenarios and judge what came of them
 
-        Usage: rehearse run [OPTIONS] <PATH>...
+        Usage: rehearse run [OPTIONS] [PATH]...
 
         Arguments:
-          <PATH>...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
-                     or patterns
+          [PATH]...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
+                     or patterns; without any, those that `scenarios` of `rehearsal.yaml` names
 
         Options:
-              --filter <EXPR>      Only scenarios that fit: words for names and tags, joined by `and`, `or`,
-                                   `not`; `tag:WORD`, `name:WORD`
-              --model <ROLE=SPEC>  A model for a part: `agent`, `user`, `judge`, or another key; such as
-                                   `judge=openai:gpt-4o`
-              --agent <FILE>       A YAML file with an `agent` for the scenarios, in place of their own
-              --compat <RUNNER>    Accept the files of another runner; what that one drops silently becomes
-                                   a warning [possible values: elizaos]
-              --local-code         Run code on this machine also where a file asks for a sandbox
-                                   (`environment: {type: e2b}`), which is not there
-              --color <WHEN>       When to use colours [default: auto] [possible values: auto, always,
-                                   never]
-          -h, --help               Print help (see more with '--help')
-          -V, --version            Print version
+              --filter <EXPR>        Only scenarios that fit: words for names and tags, joined by `and`,
+                                     `or`, `not`; `tag:WORD`, `name:WORD`
+              --case <NAME>          Only scenarios with exactly this name, or of several cases of a file
+                                     just this one; may be given several times
+              --model <ROLE=SPEC>    A model for a part: `agent`, `user`, `judge`, or another key; such as
+                                     `judge=openai:gpt-4o`
+              --agent <FILE>         A YAML file with an `agent` for the scenarios, in place of their own
+              --agent-socket <PATH>  A Unix socket on which a program listens that plays the agent, with the
+                                     tools that the scenario gives it; it speaks what a command agent
+                                     speaks, one connection for each session
+              --compat <RUNNER>      Accept the files of another runner; what that one drops silently
+                                     becomes a warning [possible values: elizaos]
+              --local-code           Run code on this machine also where a file asks for a sandbox
+                                     (`environment: {type: e2b}`), which is not there
+              --color <WHEN>         When to use colours [default: auto] [possible values: auto, always,
+                                     never]
+          -h, --help                 Print help (see more with '--help')
+          -V, --version              Print version
 
         Running:
               --live             Let tools run for real: mocks do not answer, and tools with a `command` or
@@ -1312,6 +1323,8 @@ fn help_says_what_there_is() {
               --no-store          Keep nothing in the store, for places that cannot be written
               --json <FILE|->     Write the results as JSON to a file, or to standard output with `-`
               --events            Put the events of all sessions into the JSON as well
+              --reports           Put what a terminal shows of each case into the JSON as well, and its
+                                  transcript
           -q, --quiet             Print only what did not pass
           -v, --verbose           Print all transcripts and evaluations
 
@@ -1330,12 +1343,9 @@ fn what_the_command_line_gets_wrong_is_told() {
         exit 2
         --- stdout
         --- stderr
-        error: the following required arguments were not provided:
-          <PATH>...
+        error: no scenario is named
 
-        Usage: rehearse run <PATH>...
-
-        For more information, try '--help'.
+        hint: name files, folders or patterns, or write them into `rehearsal.yaml`: scenarios: [tests]
     "#]]);
     folder.run("run . --timeout 0").check(&expect![[r#"
         exit 2

@@ -126,6 +126,7 @@ fn use_of(key: &str, within: &str, used: Use) -> Use {
         ("instructions", "user_simulator") | ("prompt" | "response", "bridge") | ("stateFn", _) => Use::Apart,
         ("description", "tools") | ("prompt", _) => Use::Sent,
         ("headers", "http") => Use::Header,
+        ("environment", "") => Use::Program,
         ("models" | "judges", "") | ("model", "chat") => Use::Model,
         ("script" | "rules", _) if used == Use::Model => Use::Sent,
         ("request", "http") | ("variables", "environment" | "") | ("start", "http" | "chat") => Use::Program,

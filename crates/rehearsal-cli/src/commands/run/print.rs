@@ -258,8 +258,11 @@ impl Printer {
         let rows: Vec<&TableRow> = table.rows.iter().take(most).collect();
         let names: Vec<String> = rows.iter().map(|row| one_line(&row.name)).collect();
         let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let columns = (0..table.variants.len()).map(|at| format!("{:>7}", letter(at))).collect::<String>();
-        let _ = writeln!(text, "{:widest$}{columns}", "");
+        let _ = write!(text, "{:widest$}", "");
+        for at in 0..table.variants.len() {
+            let _ = write!(text, "{:>7}", letter(at));
+        }
+        text.push('\n');
         for (row, name) in rows.iter().zip(&names) {
             let _ = write!(text, "{name:<widest$}");
             for cell in &row.cells {
