@@ -255,6 +255,9 @@ pub(crate) enum Completeness {
 /// The most problems of a file that are shown; who has more is not helped by all of them.
 const MAX_SHOWN: usize = 100;
 
+/// The most problems of a file that are told to programs: each has its piece of the file.
+const MAX_FOUND: usize = 1000;
+
 impl Selection {
     fn dialect(&self) -> Dialect {
         match self.compat {
@@ -426,7 +429,11 @@ impl Loading<'_> {
         outcome.files.push(ReadFile {
             path: path.clone(),
             is_usable,
-            problems: problems.iter().map(|problem| Finding::new(&path, &sources, problem)).collect(),
+            problems: problems
+                .iter()
+                .take(MAX_FOUND)
+                .map(|problem| Finding::new(&path, &sources, problem))
+                .collect(),
         });
         outcome.warnings += problems.iter().filter(|problem| problem.severity == Severity::Warning).count();
         if !is_usable {

@@ -53,10 +53,14 @@ pub enum RowCommands<'o> {
 }
 
 impl Origin<'_> {
-    /// A text that is no file: it can name no others.
+    /// A text that is no file: rows of other files are not looked at, and nothing can be taken from them.
     pub fn nowhere() -> Self {
         let read = &|_: &Path| Err("this is no file, so it can name no others".to_owned());
-        Self { path: Path::new("."), read, commands: RowCommands::NotRun, project: None }
+        Self { path: Path::new(""), read, commands: RowCommands::NotRun, project: None }
+    }
+
+    fn is_nowhere(&self) -> bool {
+        self.path.as_os_str().is_empty()
     }
 }
 

@@ -307,3 +307,38 @@ fn what_is_meant_as_it_stands_is_escaped() {
     let ran = folder.run("run a.scenario.yaml --no-store --verbose");
     said(&ran, 0, &["ship ${row.question}"]);
 }
+
+/// Five questions to a shop, two ways to instruct it, and a check or two for each.
+const FIVE: &str = r#"
+name: Birkenhof
+description: What people ask a garden shop
+environment: {type: local}
+agent: {instructions: "You answer for the shop Birkenhof. Be ${matrix.tone}."}
+models:
+  agent: {rules: [{when: {user_contains: Sweden}, say: "Yes, in three days."}, {when: {user_contains: JSON}, say: '{"order_id": null}'}, {when: {user_contains: spade}, say: "It is 24,90 EUR."}, {say: "Two sisters, in 1998. How can I help?", usage: {input: 9, output: 9}}]}
+  judge: {rules: [{json: {reasoning: polite, judgment: "yes", confidence: 0.9}}]}
+prices: {script: {input: 1, output: 1}}
+matrix: {tone: [short, warm]}
+cases:
+  - {q: Do you deliver to Sweden?, expect: [{type: string_contains, value: "yes"}, {type: regex_match, pattern: '^.{1,200}$'}]}
+  - {q: The return form as JSON, expect: [{type: answer_schema, schema: {type: object, required: [order_id]}}]}
+  - {q: What is a spade?, expect: [{type: regex_match, pattern: '\d+[.,]\d{2}'}]}
+  - {q: You are useless, expect: [{type: llm_judge, prompt: Is it polite and does it offer help?, expected: "yes"}]}
+  - {q: Who founded you?, expect: [{type: string_contains, value: two sisters}, {type: token_count, max_total_tokens: 50}]}
+run:
+  - input: ${row.q}
+    evaluations: [{type: execution_time, max_duration_ms: 3000}, {type: regex_match, pattern: '^(?!.*as an AI)'}]
+judgment: {strategy: all_pass}
+"#;
+
+#[test]
+fn five_tests_with_checks_of_their_own_take_a_page() {
+    assert!(FIVE.trim().lines().count() <= 24);
+    let folder = Folder::new(&[("a.scenario.yaml", FIVE)]);
+    said(&folder.run("check a.scenario.yaml"), 0, &["1 can be used, with 10 cases"]);
+    said(
+        &folder.run("run a.scenario.yaml --no-store"),
+        0,
+        &["10 cases: 10 passed", "B  tone=warm  5/5 (100 %)"],
+    );
+}

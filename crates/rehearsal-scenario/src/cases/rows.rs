@@ -230,6 +230,16 @@ pub(crate) fn read(reader: &mut Reader<'_>, node: &Node, loader: &mut Loader<'_>
         "command" => read_command(reader, at, "`command` of `cases`")
             .and_then(|command| of_command(reader, at, &command, loader.origin)),
         _ => reader.text(at, &format!("`{kind}` of `cases`")).and_then(|path| {
+            if loader.origin.is_nowhere() {
+                let mut problem = Problem::error(
+                    "not-looked-at",
+                    at.span.clone(),
+                    "the rows are in another file, which is not looked at here",
+                );
+                problem.severity = Severity::Warning;
+                reader.report(problem);
+                return Some(Rows { place: at.span.clone(), ..Rows::default() });
+            }
             let file = RowFile { reader, node: at, loader, path: &path };
             file.read(kind, &types)
         }),
