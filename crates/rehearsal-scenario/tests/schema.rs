@@ -451,7 +451,9 @@ fn is_beyond_a_schema(problem: &Problem) -> bool {
         ("never-true", "a judge gives a number from 0 to 1"),
         ("wrong-type", "the smaller one first"),
     ];
-    kinds.iter().any(|(code, part)| problem.code == *code && problem.message.contains(part))
+    // What a row holds is looked at where it is put in.
+    let is_of_case = problem.message.contains(", in [") || problem.message.contains(", in (");
+    is_of_case || kinds.iter().any(|(code, part)| problem.code == *code && problem.message.contains(part))
 }
 
 /// The place of a value: keys and positions, from the outside in.

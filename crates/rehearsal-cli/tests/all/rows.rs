@@ -342,3 +342,17 @@ fn five_tests_with_checks_of_their_own_take_a_page() {
         &["10 cases: 10 passed", "B  tone=warm  5/5 (100 %)"],
     );
 }
+
+#[test]
+fn ledgers_of_rows_are_scored_with_their_rows() {
+    let file = shop("{csv: rows.csv}");
+    let folder = Folder::new(&[("a.scenario.yaml", &file), ("rows.csv", CSV)]);
+    said(&folder.run("run a.scenario.yaml"), 0, &["2 cases: 2 passed"]);
+    said(&folder.run("score last --with a.scenario.yaml"), 0, &["2 ledgers: 2 passed"]);
+    fs::write(folder.path().join("rows.csv"), CSV.replace("not know", "of course")).unwrap();
+    said(
+        &folder.run("score last --with a.scenario.yaml"),
+        1,
+        &["FAILED   Shop [cash]", "1 passed, 1 failed"],
+    );
+}
