@@ -307,7 +307,7 @@ fn a_matrix_file_runs_every_combination_and_what_fails_counts() {
 fn what_is_wrong_with_a_matrix_file_is_told() {
     for (from, to, part) in [
         ("base.scenario", "bas.scenario", "`m/bas.scenario.yaml` cannot be read"),
-        ("run[0].input", "run[0].inptu", "did you mean `input`?"),
+        ("run[0].input", "run[0].inputs", "did you mean `input`?"),
         ("run[0].input", "run[7].input", "there is no `7.input` in `run`"),
         ("[found, lost]", "[]", "`values` of an axis is empty"),
         ("combination: 2", "combination: 0", "must be from 1"),

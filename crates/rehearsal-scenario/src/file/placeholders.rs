@@ -126,10 +126,10 @@ fn use_of(key: &str, within: &str, used: Use) -> Use {
         ("instructions", "user_simulator") | ("prompt" | "response", "bridge") | ("stateFn", _) => Use::Apart,
         ("description", "tools") | ("prompt", _) => Use::Sent,
         ("headers", "http") => Use::Header,
-        ("environment", "") => Use::Program,
         ("models" | "judges", "") | ("model", "chat") => Use::Model,
         ("script" | "rules", _) if used == Use::Model => Use::Sent,
-        ("request", "http") | ("variables", "environment" | "") | ("start", "http" | "chat") => Use::Program,
+        ("environment", "") | ("request", "http") | ("start", "http" | "chat") => Use::Program,
+        ("variables", "environment" | "") => Use::Program,
         ("command" | "cwd", "agent" | "tools" | "start" | "mcp" | "world") | ("seed", "setup") => {
             Use::Program
         }
