@@ -493,15 +493,9 @@ impl Loading<'_> {
             if let Some(scenario) = checked.scenario {
                 let scenario = self.finish.complete(scenario);
                 own.extend(self.problems_of(&scenario));
-                if own.iter().all(|problem| problem.severity != Severity::Error) {
-                    usable.push(self.usable(
-                        &path,
-                        scenario,
-                        settings,
-                        sources,
-                        is_made.then(|| (maker.clone(), place)),
-                    ));
-                }
+                // Whether the file can be used is seen when all its cases are known.
+                let made = is_made.then(|| (maker.clone(), place));
+                usable.push(self.usable(&path, scenario, settings, sources, made));
             }
             gathering.take(place, own);
         }

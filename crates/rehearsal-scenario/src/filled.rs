@@ -48,7 +48,7 @@ fn is_open(text: &str) -> bool {
 
 impl Scenario {
     /// The texts in which variables are filled in when its cases are made, but for headers.
-    fn open_texts(&mut self) -> Vec<&mut String> {
+    fn open_texts(&mut self, of_tools: bool) -> Vec<&mut String> {
         let mut texts: Vec<&mut String> = Vec::new();
         if let Some(AgentUnderTest { reached, tools, .. }) = &mut self.agent {
             match reached {
@@ -64,7 +64,8 @@ impl Scenario {
                 Reached::Command(command) => texts.extend(words(command)),
                 Reached::Inline(_) | Reached::Socket(_) => {}
             }
-            for tool in tools {
+            // What a tool needs is filled in where it runs for real, and nobody need have it where it is mocked.
+            for tool in tools.iter_mut().filter(|_| of_tools) {
                 match &mut tool.implementation {
                     Some(Implementation::Command(command)) => texts.extend(words(command)),
                     Some(Implementation::Http { url, .. }) => texts.push(url),
@@ -85,7 +86,7 @@ impl Scenario {
     pub(crate) fn open_names(&self) -> Vec<String> {
         // Nothing is changed by looking, and few scenarios have any.
         let mut copy = self.clone();
-        let texts = copy.open_texts();
+        let texts = copy.open_texts(true);
         let names =
             texts.iter().flat_map(|text| names(text).map(|(name, _)| name.to_owned()).collect::<Vec<_>>());
         names.collect()
@@ -98,7 +99,7 @@ impl Scenario {
     ) -> Result<Option<Self>, CompileError> {
         let mut copy = self.clone();
         let mut changed = false;
-        for text in copy.open_texts() {
+        for text in copy.open_texts(false) {
             if is_open(text) {
                 *text = filled(text, variable)?;
                 changed = true;
@@ -106,6 +107,18 @@ impl Scenario {
         }
         Ok(changed.then_some(copy))
     }
+}
+
+/// A command with its variables filled in.
+pub(crate) fn filled_command(
+    command: &CommandLine,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<CommandLine, CompileError> {
+    let mut command = command.clone();
+    for word in words(&mut command) {
+        *word = filled(word, variable)?;
+    }
+    Ok(command)
 }
 
 fn words(command: &mut CommandLine) -> Vec<&mut String> {

@@ -128,7 +128,7 @@ run:
     evaluations: []
 "#;
 
-const ROWS: &str = r#"
+const ROWS: &str = r"
 use: []
 agent: {instructions: 'Sell at ${row.shop}.'}
 models: {agent: {script: []}}
@@ -146,7 +146,7 @@ matrix:
   exclude: [{tone: short, wording: kind}]
   include: [{tone: long, wording: kind}]
 run: [{input: '${row.question}', evaluations: []}]
-"#;
+";
 
 /// Where rows are, if they are in files or printed.
 const PLACES_OF_ROWS: [&str; 5] = [
@@ -546,7 +546,8 @@ fn mutants(file: &Value, under: &str) -> Vec<(String, Value)> {
 
 /// Good files that are about something, as text.
 fn texts() -> Vec<String> {
-    let with_steps = [MODELS, SETUP, TALK, ENDS, SPEAKERS, PEOPLE, USERS, ROWS].map(|text| format!("{text}{REST}"));
+    let with_steps =
+        [MODELS, SETUP, TALK, ENDS, SPEAKERS, PEOPLE, USERS, ROWS].map(|text| format!("{text}{REST}"));
     let others = [INLINE, CHAT, HTTP, COMMAND].map(|text| format!("{text}{SAYS}{REST}"));
     let rows = PLACES_OF_ROWS.map(|cases| {
         let agent = "agent: {instructions: x}\nmodels: {agent: {script: []}}";

@@ -128,11 +128,12 @@ fn use_of(key: &str, within: &str, used: Use) -> Use {
         ("headers", "http") => Use::Header,
         ("models" | "judges", "") | ("model", "chat") => Use::Model,
         ("script" | "rules", _) if used == Use::Model => Use::Sent,
-        ("environment", "") | ("request", "http") | ("start", "http" | "chat") => Use::Program,
-        ("variables", "environment" | "") => Use::Program,
-        ("command" | "cwd", "agent" | "tools" | "start" | "mcp" | "world") | ("seed", "setup") => {
-            Use::Program
-        }
+        ("environment" | "variables", "")
+        | ("variables", "environment")
+        | ("request", "http")
+        | ("start", "http" | "chat")
+        | ("command" | "cwd", "agent" | "tools" | "start" | "mcp" | "world")
+        | ("seed", "setup") => Use::Program,
         ("url", "http" | "chat") | ("http", "tools") if used == Use::Sent => Use::Address,
         ("evaluations" | "turn_evaluations" | "final_evaluations" | "when" | "termination_conditions", _) => {
             Use::Compared

@@ -56,7 +56,8 @@ impl HttpTool<'_> {
     ) -> Result<ToolRef, CompileError> {
         let Self { url, method, headers } = *self;
         let no_address = |why: String| CompileError::Address { url: url.clone(), why };
-        let url = reqwest::Url::parse(url).map_err(|error| no_address(error.to_string()))?;
+        let url =
+            reqwest::Url::parse(&filled(url, variable)?).map_err(|error| no_address(error.to_string()))?;
         let client = rehearsal_world::remote::build_client(&url)?;
         let method = method.parse().map_err(|_| CompileError::Method { method: method.clone() })?;
         let mut request = client.request(method, url);
