@@ -280,7 +280,7 @@ impl Cases {
             }
             _ => None,
         };
-        Some(at(&at(&self.0.root, "agent")?, "tools")?.span)
+        Some(extent(&at(&at(&self.0.root, "agent")?, "tools")?))
     }
 
     /// Makes a case and says what is wrong with it.
@@ -539,6 +539,18 @@ fn parts(reader: &mut Reader<'_>, loader: &mut Loader<'_>, mut root: Node) -> Pa
     let rows = cases.map(|entry| rows::read(reader, &entry.value, loader));
     let matrix = matrix.map(|entry| matrix::read(reader, &entry.value));
     (root, rows, matrix)
+}
+
+/// From where to where a value goes, with all that is in it.
+fn extent(node: &Node) -> Range<usize> {
+    let below: Vec<Range<usize>> = match &node.value {
+        NodeValue::List(items) => items.iter().map(extent).collect(),
+        NodeValue::Map(entries) => entries.iter().map(|entry| extent(&entry.value)).collect(),
+        _ => Vec::new(),
+    };
+    let whole =
+        |so_far: Range<usize>, next: Range<usize>| so_far.start.min(next.start)..so_far.end.max(next.end);
+    below.into_iter().fold(node.span.clone(), whole)
 }
 
 fn name_of(root: &Node) -> String {

@@ -279,3 +279,27 @@ judgment: {strategy: all_pass}
         assert!(!fs::read_to_string(&entry).unwrap().contains(SECRET), "{entry:?}");
     }
 }
+
+#[test]
+fn a_tool_that_is_mocked_needs_nothing_of_the_environment() {
+    let file = "
+name: Mocked
+description: d
+environment: {type: local}
+agent:
+  instructions: x
+  tools:
+    - name: look
+      http:
+        url: https://example.com/look
+        headers: {authorization: 'Bearer ${env.NO_SUCH_KEY}'}
+models: {agent: {script: [{call: look, args: {}}, done]}}
+setup: {mocks: [{method: look, response: 1}]}
+run: [{input: hi, evaluations: [{type: string_contains, value: done}]}]
+judgment: {strategy: all_pass}
+";
+    let folder = Folder::new(&[("a.scenario.yaml", file)]);
+    said(&folder.run("run a.scenario.yaml --no-store"), 0, &["1 passed"]);
+    said(&folder.run("check a.scenario.yaml"), 0, &["`NO_SUCH_KEY` is not set"]);
+    said(&folder.run("run a.scenario.yaml --no-store --live"), 2, &["`${env.NO_SUCH_KEY}` names"]);
+}
