@@ -159,6 +159,20 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// The name of the model.
+    pub fn model_mut(&mut self) -> &mut Arc<str> {
+        match self {
+            Self::NoAnswer { model, .. }
+            | Self::MissingKey { model, .. }
+            | Self::Status { model, .. }
+            | Self::Transport { model, .. }
+            | Self::Timeout { model, .. }
+            | Self::Malformed { model, .. }
+            | Self::Unsupported { model, .. } => model,
+            Self::Repeated { last, .. } => last.model_mut(),
+        }
+    }
+
     /// What the other side said, where it said something.
     pub fn words_mut(&mut self) -> Option<&mut String> {
         match self {

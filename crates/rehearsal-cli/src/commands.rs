@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod export;
 pub(crate) mod gc;
 pub(crate) mod import;

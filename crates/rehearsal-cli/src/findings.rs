@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rehearsal_scenario::{Problem, Severity, Style};
+use rehearsal_scenario::{Problem, Severity, Sources, Style};
 use serde::Serialize;
 
 use crate::files::ReadError;
@@ -12,6 +12,9 @@ use crate::files::ReadError;
 pub(crate) struct Finding {
     severity: String,
     code: &'static str,
+    /// The file in which it is, where that is another one, which several share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,16 +27,18 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    fn new(path: &Path, text: &str, problem: &Problem) -> Self {
+    fn new(path: &Path, sources: &Sources, problem: &Problem) -> Self {
+        let (home, text, problem) = sources.at_home(problem);
         let (line, column) = problem.place(text);
         Self {
+            file: (home != path).then(|| home.display().to_string()),
             severity: problem.severity.to_string(),
             code: problem.code,
             line: Some(line),
             column: Some(column),
             message: problem.message.clone(),
             help: problem.help.clone(),
-            shown: problem.render(&path.display().to_string(), text, Style::Plain),
+            shown: problem.render(&home.display().to_string(), text, Style::Plain),
         }
     }
 
@@ -43,6 +48,7 @@ impl Finding {
         Self {
             severity: Severity::Error.to_string(),
             code: "unreadable",
+            file: None,
             line: None,
             column: None,
             help: None,
@@ -67,12 +73,12 @@ impl ReadFile {
     /// walk through the file.
     pub(crate) fn new(
         path: PathBuf,
-        text: &str,
+        sources: &Sources,
         problems: &[Problem],
         is_usable: bool,
         shown: usize,
     ) -> Self {
-        let told = problems.iter().take(shown).map(|problem| Finding::new(&path, text, problem)).collect();
+        let told = problems.iter().take(shown).map(|problem| Finding::new(&path, sources, problem)).collect();
         Self { problems: told, left_out: problems.len().saturating_sub(shown), path, is_usable }
     }
 

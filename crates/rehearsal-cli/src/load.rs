@@ -2,29 +2,35 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use indexmap::IndexMap;
 use rehearsal::scenario_models::check_model;
 use rehearsal_scenario::{
-    AgentFile, CheckOptions, Commands, Dialect, ModelChoice, ModelUnusable, Problem, Scenario, Severity,
-    Style, check_agent, check_with, line_and_column,
+    AgentFile, Cases, CheckOptions, CommandLine, Commands, Dialect, ModelChoice, ModelUnusable, Opened,
+    Origin, Problem, RowCommands, Scenario, Severity, Sources, Style, check_agent,
 };
 
+use crate::commands::run::about;
 use crate::error::CommandError;
 use crate::filter::Filter;
 use crate::findings::ReadFile;
-use crate::{files, output};
+use crate::project::{Projects, Settings};
+use crate::variables::Variables;
+use crate::{files, output, rows};
 
 /// What scenarios are read, and what is given to them beside their files.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
-    /// Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken, or patterns
-    #[arg(required = true, value_name = "PATH")]
+    /// Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken, or patterns; without any,
+    /// those that `scenarios` of `rehearsal.yaml` names
+    #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Only scenarios that fit: words for names and tags, joined by `and`, `or`, `not`; `tag:WORD`, `name:WORD`
     #[arg(long, value_name = "EXPR", add = clap_complete::ArgValueCompleter::new(crate::complete::scenario_names))]
     pub(crate) filter: Option<Filter>,
-    /// Only scenarios with exactly this name; may be given several times
+    /// Only scenarios with exactly this name, or of several cases of a file just this one; may be given several times
     #[arg(long = "case", value_name = "NAME")]
     pub(crate) cases: Vec<String>,
     /// A model for a part: `agent`, `user`, `judge`, or another key; such as `judge=openai:gpt-4o`
@@ -46,6 +52,12 @@ pub(crate) struct Selection {
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Colour,
+    /// Only combinations of a matrix whose values, as JSON, hold this text.
+    #[arg(skip)]
+    pub(crate) combinations: Option<String>,
+    /// The variables of the environment, for what files name.
+    #[arg(skip)]
+    pub(crate) variables: Variables,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -107,13 +119,93 @@ pub(crate) fn role_and_model(text: &str) -> Result<(String, String), BadModel> {
     Ok((role.to_owned(), spec.to_owned()))
 }
 
-/// A scenario that can be used, and where it comes from.
+/// A scenario that can be used, and where it comes from. One of many cases of a file is made when it is asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
-    pub(crate) path: PathBuf,
-    pub(crate) scenario: Scenario,
+    pub(crate) path: Arc<Path>,
+    pub(crate) name: Arc<str>,
+    /// Which model plays its agent, where that is known.
+    pub(crate) model: Option<Arc<str>>,
     /// The line of its file at which it stands.
     pub(crate) line: usize,
+    /// What its file says of runs.
+    pub(crate) settings: Arc<Settings>,
+    made: Made,
+}
+
+#[derive(Clone, Debug)]
+enum Made {
+    Whole(Arc<Scenario>),
+    /// The case at a place of its file.
+    Case(Arc<Maker>, usize),
+}
+
+/// Makes the cases of a file.
+#[derive(Debug)]
+struct Maker {
+    cases: Cases,
+    dialect: Dialect,
+    finish: Arc<Finish>,
+}
+
+/// What the command line gives to every scenario.
+#[derive(Debug)]
+struct Finish {
+    agent: Option<AgentFile>,
+    socket: Option<PathBuf>,
+    models: Vec<(String, String)>,
+}
+
+impl Finish {
+    fn complete(&self, scenario: Scenario) -> Scenario {
+        let scenario = match &self.agent {
+            Some(agent) => scenario.with_agent(agent),
+            None => scenario,
+        };
+        let scenario = match &self.socket {
+            Some(socket) => scenario.with_agent_at(socket),
+            None => scenario,
+        };
+        self.models
+            .iter()
+            .fold(scenario, |scenario, (role, spec)| scenario.with_model(role, ModelChoice::named(spec)))
+    }
+}
+
+impl Loaded {
+    /// The scenario.
+    pub(crate) fn scenario(&self) -> Arc<Scenario> {
+        match &self.made {
+            Made::Whole(scenario) => scenario.clone(),
+            Made::Case(maker, place) => {
+                let options = CheckOptions { dialect: maker.dialect, specification: &check_model };
+                let scenario = maker.cases.case(*place, &options).scenario;
+                // It was made once already, when the file was read.
+                Arc::new(maker.finish.complete(scenario.expect("a case that was made is made again")))
+            }
+        }
+    }
+
+    /// Whether it is one of several cases of its file, and made when its turn comes.
+    pub(crate) fn is_made(&self) -> bool {
+        matches!(self.made, Made::Case(..))
+    }
+
+    /// The name of the scenario in its file, and what tells the case from others of it: the row, and the variant.
+    pub(crate) fn parts(&self) -> Option<(String, IndexMap<String, String>)> {
+        let Made::Case(maker, place) = &self.made else { return None };
+        let variant = maker.cases.variant(*place);
+        let words = variant.into_iter().map(|(axis, (words, _))| (axis, words)).collect();
+        Some((maker.cases.row_name(*place), words))
+    }
+
+    /// How often its file says that it is run.
+    pub(crate) fn repeat(&self) -> Option<u32> {
+        match &self.made {
+            Made::Whole(_) => None,
+            Made::Case(maker, _) => maker.cases.repeat(),
+        }
+    }
 }
 
 /// What became of the files.
@@ -186,75 +278,24 @@ impl Selection {
         completeness: Completeness,
         keep_going: bool,
     ) -> Result<Outcome, CommandError> {
-        let paths = files::find(&self.paths)?;
+        let mut projects = Projects::new(self.style());
+        let paths = if self.paths.is_empty() { projects.scenarios()? } else { files::find(&self.paths)? };
         let options = CheckOptions { dialect: self.dialect(), specification: &check_model };
         let agent = match &self.agent {
             None => None,
             Some(path) => Some(self.load_agent(path, &options, completeness)?),
         };
-        let mut outcome = Outcome::default();
-        let mut idle: Vec<&(String, String)> = self.models.iter().collect();
-        let mut unseen: Vec<&String> = self.cases.iter().collect();
+        let finish = Finish { agent, socket: self.agent_socket.clone(), models: self.models.clone() };
+        let loading = Loading { selection: self, options, completeness, finish: Arc::new(finish) };
+        let mut found = Found {
+            outcome: Outcome::default(),
+            idle: self.models.iter().collect(),
+            unseen: self.cases.iter().collect(),
+        };
         for path in paths {
-            let text = match files::read(&path) {
-                Ok(text) => text,
-                Err(error) => {
-                    outcome.files.push(ReadFile::unreadable(path, &error));
-                    output::message(&format!("{}\n", CommandError::from(error)));
-                    outcome.unusable += 1;
-                    continue;
-                }
-            };
-            let checked = check_with(&text, &options);
-            let (mut scenario, mut problems) = (checked.scenario, checked.problems);
-            if let Some(found) = scenario.take() {
-                let found = self.complete(found, agent.as_ref());
-                let lenient = completeness == Completeness::AsWritten && self.compat.is_some();
-                if let Some(mut problem) = found.escapes_sandbox().filter(|_| !self.local_code) {
-                    // Whoever only reads the file runs nothing.
-                    if completeness == Completeness::AsWritten {
-                        problem.severity = Severity::Warning;
-                    }
-                    problems.push(problem);
-                }
-                if !lenient {
-                    let live = matches!(completeness, Completeness::Runnable { live: true, .. });
-                    problems.extend(found.missing_for(live));
-                }
-                if completeness == Completeness::AsWritten {
-                    problems.extend(found.asks_nothing());
-                }
-                if let Completeness::Runnable { live, commands: Commands::Refused } = completeness {
-                    problems.extend(found.commands(live));
-                }
-                if self.compat.is_none() && self.agent.is_none() && self.agent_socket.is_none() {
-                    problems.extend(found.unused());
-                }
-                scenario = Some(found);
-            }
-            problems.sort_by_key(|problem| (problem.span.start, problem.severity));
-            self.show(&path, &text, &problems);
-            let errors = problems.iter().any(|problem| problem.severity == Severity::Error);
-            let is_usable = !errors && scenario.is_some();
-            outcome.files.push(ReadFile::new(path.clone(), &text, &problems, is_usable, MAX_SHOWN));
-            outcome.warnings +=
-                problems.iter().filter(|problem| problem.severity == Severity::Warning).count();
-            match scenario.filter(|_| !errors) {
-                None => outcome.unusable += 1,
-                Some(scenario) => {
-                    unseen.retain(|name| **name != scenario.name);
-                    if self.chooses(&scenario) {
-                        idle.retain(|(role, _)| !uses_model(&scenario, role));
-                        let (line, _) = line_and_column(&text, scenario.place.start);
-                        outcome.usable.push(Loaded { path, scenario, line });
-                    } else {
-                        let tags = scenario.tags.iter().map(|tag| format!("tag:{tag}"));
-                        let words: Vec<String> = std::iter::once(scenario.name.clone()).chain(tags).collect();
-                        outcome.left_out.push(output::one_line(&words.join(" ")));
-                    }
-                }
-            }
+            loading.file(path, &mut projects, &mut found)?;
         }
+        let Found { outcome, idle, unseen } = found;
         if !unseen.is_empty() && outcome.unusable == 0 {
             let unknown = unseen.iter().map(|name| format!("no scenario is called `{name}`")).collect();
             return CommandError::several(unknown).map_or(Ok(outcome), Err);
@@ -270,8 +311,10 @@ impl Selection {
 
     fn chooses(&self, scenario: &Scenario) -> bool {
         let fits = |filter: &Filter| filter.chooses(&scenario.name, &scenario.tags);
+        let is_named = || self.cases.iter().any(|name| is_called(scenario, name));
         self.filter.as_ref().is_none_or(fits)
-            && (self.cases.is_empty() || self.cases.contains(&scenario.name))
+            && (self.cases.is_empty() || is_named())
+            && self.combinations.as_ref().is_none_or(|part| holds(scenario, part))
     }
 
     /// The agent of a file for `--agent`.
@@ -294,29 +337,16 @@ impl Selection {
         }
         let agent = agent.filter(|_| refused.is_empty());
         problems.extend(refused);
-        self.show(path, &text, &problems);
+        self.show(&Sources::of(path, &text), &problems);
         let mut agent = agent.ok_or_else(CommandError::shown)?;
         agent.directory = Some(files::folder(path)?);
         Ok(agent)
     }
 
-    fn complete(&self, scenario: Scenario, agent: Option<&AgentFile>) -> Scenario {
-        let scenario = match agent {
-            Some(agent) => scenario.with_agent(agent),
-            None => scenario,
-        };
-        let scenario = match &self.agent_socket {
-            Some(socket) => scenario.with_agent_at(socket),
-            None => scenario,
-        };
-        self.models
-            .iter()
-            .fold(scenario, |scenario, (role, spec)| scenario.with_model(role, ModelChoice::named(spec)))
-    }
-
-    fn show(&self, path: &Path, text: &str, problems: &[Problem]) {
-        let name = path.display().to_string();
+    fn show(&self, sources: &Sources, problems: &[Problem]) {
         for problem in problems.iter().take(MAX_SHOWN) {
+            let (path, text, problem) = sources.at_home(problem);
+            let name = path.display().to_string();
             output::message(&format!("{}\n", problem.render(&name, text, self.style())));
         }
         match problems.len().saturating_sub(MAX_SHOWN) {
@@ -325,4 +355,208 @@ impl Selection {
             more => output::message(&format!("… and {more} more problems\n")),
         }
     }
+}
+
+/// Whether a scenario, or the one it was made from, has a name.
+fn is_called(scenario: &Scenario, name: &str) -> bool {
+    scenario.name == name || scenario.made_from.as_ref().is_some_and(|made| made.scenario == name)
+}
+
+/// Whether the values of a combination, as JSON, hold a text; upper and lower case are one.
+fn holds(scenario: &Scenario, part: &str) -> bool {
+    let variant = scenario.made_from.iter().flat_map(|made| &made.variant);
+    let values: serde_json::Map<String, serde_json::Value> =
+        variant.map(|(axis, (_, value))| (axis.clone(), value.clone())).collect();
+    let text = rehearsal_core::json::text(&serde_json::Value::Object(values));
+    text.to_lowercase().contains(&part.to_lowercase())
+}
+
+/// What was found so far.
+struct Found<'s> {
+    outcome: Outcome,
+    /// Models of the command line that no scenario has asked for.
+    idle: Vec<&'s (String, String)>,
+    /// Names that no scenario has.
+    unseen: Vec<&'s String>,
+}
+
+/// Reads files one after the other.
+struct Loading<'s> {
+    selection: &'s Selection,
+    options: CheckOptions<'s>,
+    completeness: Completeness,
+    finish: Arc<Finish>,
+}
+
+impl Loading<'_> {
+    fn file(
+        &self,
+        path: PathBuf,
+        projects: &mut Projects,
+        found: &mut Found<'_>,
+    ) -> Result<(), CommandError> {
+        let text = match files::read(&path) {
+            Ok(text) => text,
+            Err(error) => {
+                found.outcome.files.push(ReadFile::unreadable(path, &error));
+                output::message(&format!("{}\n", CommandError::from(error)));
+                found.outcome.unusable += 1;
+                return Ok(());
+            }
+        };
+        let project = projects.around(&path)?;
+        let opened = self.open(&path, &text, project.as_deref().map(|project| &project.project));
+        let Opened { cases, mut problems, sources } = opened;
+        let settings = project.map(|project| project.settings.clone()).unwrap_or_default();
+        let mut usable = Vec::new();
+        if let Some(cases) = cases {
+            let severity = match self.completeness {
+                Completeness::Runnable { .. } => Severity::Error,
+                Completeness::AsWritten => Severity::Warning,
+            };
+            problems.extend(cases.unset(&|name| self.selection.variables.get(name), severity));
+            self.cases(&path, &cases, &settings, &mut problems, &mut usable, &sources);
+        }
+        problems.sort_by_key(|problem| (problem.span.start, problem.severity));
+        self.selection.show(&sources, &problems);
+        let is_usable =
+            !problems.iter().any(|problem| problem.severity == Severity::Error) && !usable.is_empty();
+        let outcome = &mut found.outcome;
+        outcome.files.push(ReadFile::new(path.clone(), &sources, &problems, is_usable, MAX_SHOWN));
+        outcome.warnings += problems.iter().filter(|problem| problem.severity == Severity::Warning).count();
+        if !is_usable {
+            outcome.unusable += 1;
+            return Ok(());
+        }
+        for one in usable {
+            let is_called = |name: &str| *one.loaded.name == *name || one.base.as_deref() == Some(name);
+            found.unseen.retain(|name| !is_called(name));
+            if one.is_chosen {
+                found.idle.retain(|(role, _)| !one.asks.contains(role));
+                found.outcome.usable.push(one.loaded);
+            } else {
+                found.outcome.left_out.push(one.words);
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self, path: &Path, text: &str, project: Option<&rehearsal_scenario::Project>) -> Opened {
+        let read = |path: &Path| rows::read(path);
+        let run = |command: &CommandLine, folder: &Path| rows::run(command, folder);
+        let commands = match self.completeness {
+            Completeness::Runnable { commands: Commands::Refused, .. } => RowCommands::Refused,
+            Completeness::Runnable { .. } => RowCommands::Run(&run),
+            Completeness::AsWritten => RowCommands::NotRun,
+        };
+        let origin = Origin { path, read: &read, commands, project };
+        if self.selection.compat.is_some() && Cases::is_elizaos_matrix(text) {
+            Cases::open_elizaos_matrix(text, &origin, &self.options)
+        } else {
+            Cases::open(text, &origin, &self.options)
+        }
+    }
+
+    /// Makes every case once, to see what is wrong with it.
+    fn cases(
+        &self,
+        path: &Path,
+        cases: &Cases,
+        settings: &Arc<Settings>,
+        problems: &mut Vec<Problem>,
+        usable: &mut Vec<Usable>,
+        sources: &Sources,
+    ) {
+        let path: Arc<Path> = path.into();
+        let (is_made, count) = (cases.are_made(), cases.len());
+        let maker = Arc::new(Maker {
+            cases: cases.clone(),
+            dialect: self.options.dialect,
+            finish: self.finish.clone(),
+        });
+        let mut gathering = cases.gathering();
+        for place in 0..count {
+            let checked = cases.case(place, &self.options);
+            let mut own = checked.problems;
+            if let Some(scenario) = checked.scenario {
+                let scenario = self.finish.complete(scenario);
+                own.extend(self.problems_of(&scenario));
+                // Whether the file can be used is seen when all its cases are known.
+                let made = is_made.then(|| (maker.clone(), place));
+                usable.push(self.usable(&path, scenario, settings, sources, made));
+            }
+            gathering.take(place, own);
+        }
+        problems.extend(cases.gathered(gathering));
+    }
+
+    /// What is wrong with a scenario beyond its file.
+    fn problems_of(&self, scenario: &Scenario) -> Vec<Problem> {
+        let (selection, completeness) = (self.selection, self.completeness);
+        let mut problems = Vec::new();
+        if let Some(mut problem) = scenario.escapes_sandbox().filter(|_| !selection.local_code) {
+            // Whoever only reads the file runs nothing.
+            if completeness == Completeness::AsWritten {
+                problem.severity = Severity::Warning;
+            }
+            problems.push(problem);
+        }
+        let lenient = completeness == Completeness::AsWritten && selection.compat.is_some();
+        if !lenient {
+            let live = matches!(completeness, Completeness::Runnable { live: true, .. });
+            problems.extend(scenario.missing_for(live));
+        }
+        if completeness == Completeness::AsWritten {
+            problems.extend(scenario.asks_nothing());
+        }
+        if let Completeness::Runnable { live, commands: Commands::Refused } = completeness {
+            problems.extend(scenario.commands(live));
+        }
+        if selection.compat.is_none() && selection.agent.is_none() && selection.agent_socket.is_none() {
+            problems.extend(scenario.unused());
+        }
+        problems
+    }
+
+    fn usable(
+        &self,
+        path: &Arc<Path>,
+        scenario: Scenario,
+        settings: &Arc<Settings>,
+        sources: &Sources,
+        made: Option<(Arc<Maker>, usize)>,
+    ) -> Usable {
+        let asks = self.selection.models.iter().filter(|(role, _)| uses_model(&scenario, role));
+        let asks = asks.map(|(role, _)| role.clone()).collect();
+        let model = scenario.agent.as_ref().and_then(|agent| about::model(agent, &scenario.models));
+        let is_chosen = self.selection.chooses(&scenario);
+        let tags = scenario.tags.iter().map(|tag| format!("tag:{tag}"));
+        let words: Vec<String> = std::iter::once(scenario.name.clone()).chain(tags).collect();
+        let words = if is_chosen { String::new() } else { output::one_line(&words.join(" ")) };
+        let base = scenario.made_from.as_ref().map(|made| made.scenario.clone());
+        let loaded = Loaded {
+            path: path.clone(),
+            name: scenario.name.as_str().into(),
+            model: model.map(Into::into),
+            line: sources.line_of(scenario.place.start),
+            settings: settings.clone(),
+            made: match made {
+                Some((maker, place)) => Made::Case(maker, place),
+                None => Made::Whole(Arc::new(scenario)),
+            },
+        };
+        Usable { loaded, asks, is_chosen, words, base }
+    }
+}
+
+/// A case that can be used.
+struct Usable {
+    loaded: Loaded,
+    /// The models of the command line that it asks for.
+    asks: Vec<String>,
+    is_chosen: bool,
+    /// Its name and tags, where it is not chosen.
+    words: String,
+    /// The name of the scenario it was made from.
+    base: Option<String>,
 }

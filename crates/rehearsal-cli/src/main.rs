@@ -19,6 +19,8 @@ mod load;
 mod memory;
 mod output;
 mod place;
+mod project;
+mod rows;
 mod shelf;
 mod signals;
 mod times;
@@ -49,6 +51,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<commands::run::RunArgs>),
+    Matrix(Box<commands::run::matrix::MatrixArgs>),
     Check(Box<commands::check::CheckArgs>),
     Score(Box<commands::score::ScoreArgs>),
     Serve(Box<commands::serve::ServeArgs>),
@@ -60,6 +63,7 @@ enum Command {
     Import(commands::import::ImportArgs),
     Eval(Box<commands::run::eval::EvalArgs>),
     Init(commands::init::InitArgs),
+    Config(commands::config::ConfigArgs),
     Personas(commands::personas::PersonasArgs),
     Schema(commands::schema::SchemaArgs),
     Completions(commands::completions::CompletionsArgs),
@@ -95,7 +99,9 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<ExitCode, CommandError> {
     let done = match command {
-        Command::Run(args) => return commands::run::run(&args),
+        Command::Run(mut args) => return commands::run::run(&mut args),
+        Command::Matrix(args) => return commands::run::matrix::run(*args),
+        Command::Config(args) => commands::config::run(&args),
         Command::Eval(args) => return commands::run::eval::run(&args),
         Command::Score(args) => return commands::score::run(&args),
         Command::Check(args) => commands::check::run(&args),

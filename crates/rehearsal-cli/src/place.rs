@@ -8,6 +8,7 @@ use rehearsal_store::StoreRef;
 
 use crate::commands::run::show::quoted;
 use crate::error::CommandError;
+use crate::project;
 
 /// The folder in which things are kept unless told otherwise.
 pub(crate) const FOLDER: &str = ".rehearsal";
@@ -26,7 +27,8 @@ impl Place {
     pub(crate) fn text(&self) -> String {
         match &self.store {
             Some(place) => rehearsal_store::file_of(place).unwrap_or(place).to_owned(),
-            None => PathBuf::from(FOLDER).join("rehearsal.db").display().to_string(),
+            None => project::store()
+                .unwrap_or_else(|| PathBuf::from(FOLDER).join("rehearsal.db").display().to_string()),
         }
     }
 

@@ -39,10 +39,10 @@ pub use ledger::{CallView, Inconsistent, LastRequest, Ledger, ReadLedgerError, S
 pub use model::{FinishReason, ModelRequest, ModelResponse, ModelSetup, Settings, ToolChoice, Usage};
 pub use query::{Query, QueryClause, QueryError};
 pub use result::{
-    CaseResult, ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn,
+    CaseResult, CaseTable, ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn,
     EvaluationResult, EvaluationScope, Evidence, ExecutionResult, MetricResult, MetricStatus, MockAnswer,
     MockReport, RESULT_VERSION, RepeatStatistics, RunResult, StepResult, StepStatus, SuiteResult, Summary,
-    TokenUsage, TrajectoryKind, TrajectoryStep, Verdict, upgraded,
+    TableCell, TableRow, TableVariant, TokenUsage, TrajectoryKind, TrajectoryStep, Verdict, upgraded,
 };
 pub use schema::{InvalidSchema, Schema, ToolDeclaration, Unchecked, Violation};
 pub use state::{

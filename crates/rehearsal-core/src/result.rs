@@ -11,6 +11,7 @@ mod metric;
 mod run;
 mod step;
 mod suite;
+mod table;
 
 pub use case::{CaseResult, MockAnswer, MockReport, TokenUsage, Verdict};
 pub use conversation::{ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn};
@@ -20,3 +21,4 @@ pub use metric::{Evidence, MetricResult, MetricStatus};
 pub use run::{RESULT_VERSION, RunResult};
 pub use step::{ExecutionResult, StepResult, StepStatus, TrajectoryKind, TrajectoryStep};
 pub use suite::{RepeatStatistics, SuiteResult, Summary};
+pub use table::{CaseTable, TableCell, TableRow, TableVariant};

@@ -295,10 +295,21 @@ pub fn compile_in(
     Ok(CaseMaker::new(&name, move |options| compiled.case(options)))
 }
 
+/// The case for one run of a scenario that is made when its turn comes. One that cannot be made says why when it is run.
+pub fn make(scenario: Scenario, backstage: Backstage, options: &RunOptions) -> Case {
+    let name = scenario.name.clone();
+    match Compiled::new(Arc::new(scenario), backstage, Arc::new(LocalProvider)) {
+        Ok(compiled) => compiled.case(options),
+        Err(why) => Case::new(&name, nobody()).problem(why.told()),
+    }
+}
+
 /// A scenario with all that its runs share.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     scenario: Arc<Scenario>,
+    /// The same as its file says it, without values of the environment.
+    as_written: Arc<Scenario>,
     backstage: Backstage,
     /// Makes what runs go on in.
     environments: Arc<dyn EnvironmentProvider>,
@@ -315,8 +326,7 @@ impl Compiled {
         environments: Arc<dyn EnvironmentProvider>,
     ) -> Result<Self, CompileError> {
         scenario.refuse_missing_people(&backstage)?;
-        let models = Self::models(&scenario, &backstage)?;
-        let compiled = Self::with_models(scenario, backstage, environments, models)?;
+        let compiled = Self::with_models(scenario, backstage, environments, true)?;
         // What would fail in every run is told before the first.
         compiled.agent(1, None)?;
         compiled.mocks(None, None)?;
@@ -326,12 +336,14 @@ impl Compiled {
 
     /// As far as checks of the author's own need it.
     pub(crate) fn for_checks(scenario: Arc<Scenario>, backstage: Backstage) -> Result<Self, CompileError> {
-        Self::with_models(scenario, backstage, Arc::new(LocalProvider), BTreeMap::new())
+        Self::with_models(scenario, backstage, Arc::new(LocalProvider), false)
     }
 
     fn models(
         scenario: &Scenario,
+        as_written: &Scenario,
         backstage: &Backstage,
+        masker: &Masker,
     ) -> Result<BTreeMap<String, Arc<dyn Model>>, CompileError> {
         let mut models = BTreeMap::new();
         for (role, written, _) in scenario.uses() {
@@ -344,7 +356,20 @@ impl Compiled {
                 return Err(CompileError::NotByPerson { part: role.of(), instead });
             }
             if !models.contains_key(&named.key) {
-                models.insert(named.key.clone(), backstage.model(named)?);
+                let model = backstage.model(named).map_err(|why| ModelUnusable {
+                    message: masker.mask(&why.message).into_owned(),
+                    hint: why.hint,
+                })?;
+                let written_model = as_written.models.iter().find(|own| own.key == named.key);
+                models.insert(
+                    named.key.clone(),
+                    match written_model.map(|own| &own.model) {
+                        Some(ModelChoice::Provider(name)) if own_words(name, &named.model) => {
+                            Arc::new(AsWritten { name: name.as_str().into(), model, masker: masker.clone() })
+                        }
+                        _ => model,
+                    },
+                );
             }
         }
         Ok(models)
@@ -354,16 +379,24 @@ impl Compiled {
         scenario: Arc<Scenario>,
         backstage: Backstage,
         environments: Arc<dyn EnvironmentProvider>,
-        models: BTreeMap<String, Arc<dyn Model>>,
+        has_models: bool,
     ) -> Result<Self, CompileError> {
+        let masker = scenario.masker(&*backstage.variables);
+        // What the file says is shown; what it stands for is only used.
+        let as_written = scenario.clone();
+        let scenario = scenario.filled(&*backstage.variables)?.map_or(scenario, Arc::new);
+        let models = if has_models {
+            Self::models(&scenario, &as_written, &backstage, &masker)?
+        } else {
+            BTreeMap::new()
+        };
         let mut variables = BTreeMap::new();
         for variable in &scenario.variables {
             let value = variable.value.clone().or_else(|| (backstage.variables)(&variable.name));
             let value = value.ok_or_else(|| CompileError::UnsetVariable { name: variable.name.clone() })?;
             variables.insert(variable.name.clone(), value);
         }
-        let masker = scenario.masker(&*backstage.variables);
-        Ok(Self { scenario, backstage, environments, models, variables, masker })
+        Ok(Self { scenario, as_written, backstage, environments, models, variables, masker })
     }
 
     /// The case for one run.
@@ -528,7 +561,7 @@ impl Compiled {
         #[cfg(feature = "http")]
         if let WorldReached::McpUrl { headers: written, .. } = &world.reached {
             for (name, value) in written {
-                let value = crate::play::http_tool::filled(value, &*self.backstage.variables)?;
+                let value = crate::filled::filled(value, &*self.backstage.variables)?;
                 headers.insert(name.clone(), value);
             }
         }
@@ -603,12 +636,23 @@ impl Compiled {
             Reached::Chat { specification, .. } => {
                 let reached = specification.replace("${port}", &port.to_string());
                 let model = (self.backstage.models)("agent", &ModelChoice::Provider(reached))?;
-                let model =
-                    AsWritten { name: specification.as_str().into(), model, masker: self.masker.clone() };
+                let model = AsWritten {
+                    name: self.chat_as_written(specification),
+                    model,
+                    masker: self.masker.clone(),
+                };
                 Ok(LlmAgent::new(&agent.name, Arc::new(model)).into())
             }
             Reached::Http(endpoint) => self.http_agent(&agent.name, endpoint, port),
             Reached::Command(_) | Reached::Socket(_) => Ok(nobody()),
+        }
+    }
+
+    /// The specification of a chat endpoint as its file says it.
+    fn chat_as_written(&self, specification: &str) -> Arc<str> {
+        match self.as_written.agent.as_ref().map(|agent| &agent.reached) {
+            Some(Reached::Chat { specification, .. }) => specification.as_str().into(),
+            _ => self.masker.mask(specification).as_ref().into(),
         }
     }
 
@@ -640,7 +684,12 @@ impl Model for AsWritten {
     }
 
     fn model_id(&self) -> &str {
-        self.model.model_id()
+        // What was filled in stands nowhere but in the request.
+        if self.masker.mask(self.model.model_id()) == self.model.model_id() {
+            self.model.model_id()
+        } else {
+            &self.name
+        }
     }
 
     async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError> {
@@ -648,11 +697,17 @@ impl Model for AsWritten {
             if let Some(words) = error.words_mut() {
                 self.masker.mask_text(words);
             }
+            *error.model_mut() = self.name.clone();
             error
         })?;
         self.masker.mask_response(&mut response);
         Ok(response)
     }
+}
+
+/// Whether a model is another than its file says in so many words, because something was filled in.
+fn own_words(written: &str, model: &ModelChoice) -> bool {
+    !matches!(model, ModelChoice::Provider(name) if name == written)
 }
 
 /// An agent for scenarios that only run code: nothing is ever said to it.

@@ -10,6 +10,7 @@ pub use rehearsal_world::remote::Plugin;
 use serde_json::{Map, Value};
 
 use self::keys::{AGENT_FILE, AGENT_SETUP, ENVIRONMENT, JUDGMENT};
+use crate::cases::{Cases, Opened, Origin};
 use crate::read::{Dialect, Fields, Reader, choose};
 use crate::yaml::{self, Node, NodeValue};
 use crate::{ModelUnusable, Prices, Problem, Severity};
@@ -20,7 +21,7 @@ mod evaluation;
 pub(crate) mod keys;
 mod mock;
 mod models;
-mod placeholders;
+pub(crate) mod placeholders;
 mod plugin;
 mod schemas;
 mod setup;
@@ -88,6 +89,8 @@ pub struct Scenario {
     pub place: Range<usize>,
     /// The folder in which the agent's commands run, where it is not that of the scenario.
     pub agent_directory: Option<PathBuf>,
+    /// The keys of models that come from a file which other scenarios share, and which this one need not use.
+    pub shared_models: BTreeSet<String>,
 }
 
 /// What made a scenario one of several cases of its file.
@@ -233,10 +236,20 @@ impl std::fmt::Debug for CheckOptions<'_> {
     }
 }
 
-/// Reads a scenario file and says all that is wrong with it, given more to go by.
+/// Reads a scenario file and says all that is wrong with it, given more to go by. Of a file that makes several cases all
+/// are looked at, and the first is given; [`Cases`] has them all.
 pub fn check_with(text: &str, options: &CheckOptions<'_>) -> Checked {
-    let (scenario, problems) = read_file(text, options, read_scenario);
-    Checked { scenario, problems }
+    let Opened { cases, mut problems, .. } = Cases::open(text, &Origin::nowhere(), options);
+    let Some(cases) = cases else { return Checked { scenario: None, problems } };
+    let (mut first, mut gathering) = (None, cases.gathering());
+    for place in 0..cases.len() {
+        let checked = cases.case(place, options);
+        gathering.take(place, checked.problems);
+        first = if place == 0 { checked.scenario } else { first };
+    }
+    problems.extend(cases.gathered(gathering));
+    problems.sort_by_key(|problem| (problem.span.start, problem.severity));
+    Checked { scenario: first.filter(|_| is_usable(&problems)), problems }
 }
 
 /// What a file for `--agent` gives: an agent for scenarios that name none.
@@ -264,7 +277,7 @@ pub fn check_agent(text: &str, options: &CheckOptions<'_>) -> (Option<AgentFile>
         let mut fields = reader.fields(node, "the agent's file", &AGENT_FILE)?;
         let node = fields.require(reader, "agent");
         let agent = node.and_then(|node| agent::read(reader, node, options.specification));
-        let models = read_models(reader, &mut fields, options);
+        let models = read_models_of(reader, &mut fields, options);
         let prices = read_prices(reader, &mut fields);
         let variables = read_variables(reader, &mut fields);
         let world = world::read(reader, &mut fields, agent.as_ref());
@@ -307,7 +320,8 @@ fn read_file<T>(
     let mut reader = Reader { text, dialect: options.dialect, ..Reader::default() };
     let found = match yaml::parse(text) {
         Ok(node) => {
-            placeholders::report(&mut reader, &node);
+            placeholders::report(&mut reader, &node, placeholders::Filled::default());
+            let node = placeholders::settled(node);
             read(&mut reader, &node, options)
         }
         Err(problem) => {
@@ -320,15 +334,21 @@ fn read_file<T>(
     (found.filter(|_| is_usable(&problems)), problems)
 }
 
-fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_>) -> Option<Scenario> {
+pub(crate) fn read_scenario(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    options: &CheckOptions<'_>,
+) -> Option<Scenario> {
     let mut fields = reader.fields(node, "the scenario", &keys::SCENARIO)?;
     let name = fields.text(reader, "name").unwrap_or_default();
     let place = fields.get("name").map_or(0..0, |node| node.span.clone());
     let description = fields.text(reader, "description").unwrap_or_default();
     let tags = fields.texts(reader, "tags");
     let agent = fields.get("agent");
+    let agent_directory = agent.and_then(|node| reader.shared_folder(node.span.start));
     let agent = agent.and_then(|node| agent::read(reader, node, options.specification));
-    let models = read_models(reader, &mut fields, options);
+    let shared_models = shared_keys(reader, fields.get("models"));
+    let models = read_models_of(reader, &mut fields, options);
     let prices = read_prices(reader, &mut fields);
     let plugins = plugin::read_all(reader, &mut fields, agent.as_ref());
     let (variables, sandbox) = read_environment(reader, &mut fields);
@@ -371,20 +391,37 @@ fn read_scenario(reader: &mut Reader<'_>, node: &Node, options: &CheckOptions<'_
         sandbox,
         head: reader.line_span(0),
         place,
-        agent_directory: None,
+        agent_directory,
+        shared_models,
     })
 }
 
-fn read_models(
+/// The keys of a map that stand in a file which others share.
+fn shared_keys(reader: &Reader<'_>, node: Option<&Node>) -> BTreeSet<String> {
+    let Some(Node { value: NodeValue::Map(entries), .. }) = node else { return BTreeSet::new() };
+    let shared = entries.iter().filter(|entry| reader.shared_file(entry.key_span.start).is_some());
+    shared.map(|entry| entry.key.clone()).collect()
+}
+
+pub(crate) fn read_models_of(
     reader: &mut Reader<'_>,
     fields: &mut Fields<'_>,
     options: &CheckOptions<'_>,
 ) -> Vec<NamedModel> {
     let node = fields.get("models");
-    node.map(|node| models::read(reader, node, options.specification)).unwrap_or_default()
+    node.map(|node| read_models(reader, node, options)).unwrap_or_default()
 }
 
-fn read_prices(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Prices {
+/// Reads models by their keys.
+pub(crate) fn read_models(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    options: &CheckOptions<'_>,
+) -> Vec<NamedModel> {
+    models::read(reader, node, options.specification)
+}
+
+pub(crate) fn read_prices(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Prices {
     fields.get("prices").map(|node| evaluation::read_prices(reader, node)).unwrap_or_default()
 }
 
@@ -429,7 +466,7 @@ fn read_environment(
 }
 
 /// The variables, and which of them may be shown.
-fn read_variables(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Vec<Variable> {
+pub(crate) fn read_variables(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Vec<Variable> {
     let node = fields.get("variables");
     let mut variables = node.map(|node| read_variable_list(reader, node)).unwrap_or_default();
     let Some(public) = fields.get("public") else { return variables };
@@ -455,6 +492,7 @@ fn read_variable_list(reader: &mut Reader<'_>, node: &Node) -> Vec<Variable> {
             for entry in entries {
                 let what = format!("variable `{}`", entry.key);
                 let value = reader.text(&entry.value, &what);
+                let value = value.filter(|value| *value != format!("${{env.{}}}", entry.key));
                 let variable = Variable { name: entry.key.clone(), value, public: false };
                 variables.push((entry.key_span.clone(), variable));
             }

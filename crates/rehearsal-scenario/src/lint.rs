@@ -139,6 +139,8 @@ impl Scenario {
             .collect();
         let unused =
             self.models.iter().filter(|model| !model.span.is_empty() && !used.contains(&model.key.as_str()));
+        // What is shared may offer more than one scenario uses.
+        let unused = unused.filter(|model| !self.shared_models.contains(&model.key));
         unused
             .map(|model| {
                 let message = format!("nobody uses the model `{}`", model.key);

@@ -4,6 +4,7 @@ use std::ops::{Range, RangeInclusive};
 
 use rehearsal_core::edit_distance;
 
+use crate::sources::Sources;
 use crate::yaml::{Entry, Node, NodeValue};
 use crate::{Problem, Severity};
 
@@ -28,6 +29,8 @@ pub(crate) struct Reader<'t> {
     pub(crate) text: &'t str,
     pub(crate) dialect: Dialect,
     pub(crate) problems: Vec<Problem>,
+    /// The files in whose texts places are; nothing where there is one text only.
+    pub(crate) sources: Option<&'t Sources>,
     /// Where the lines after the first begin.
     pub(crate) lines: std::cell::OnceCell<Vec<usize>>,
 }
@@ -47,10 +50,25 @@ impl Reader<'_> {
 
     /// The number of the line at a place, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
+        if let Some(sources) = self.sources {
+            return sources.line(at);
+        }
         let starts = self.lines.get_or_init(|| {
             self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1).collect()
         });
         starts.partition_point(|start| *start <= at) + 1
+    }
+
+    /// The path of the file in which something stands, where that is not the scenario's own.
+    pub(crate) fn shared_file(&self, at: usize) -> Option<String> {
+        let sources = self.sources.filter(|sources| sources.is_shared(at))?;
+        Some(sources.path(at).display().to_string())
+    }
+
+    /// The folder of that file.
+    pub(crate) fn shared_folder(&self, at: usize) -> Option<std::path::PathBuf> {
+        let folder = self.sources?.folder_of(at)?;
+        std::path::absolute(&folder).ok().or(Some(folder))
     }
 
     /// The line at a place, without the white space before it.
@@ -63,7 +81,7 @@ impl Reader<'_> {
         start + indent..start + length
     }
 
-    fn wrong_type(&mut self, node: &Node, what: &str, expected: &str) {
+    pub(crate) fn wrong_type(&mut self, node: &Node, what: &str, expected: &str) {
         let found = node.value.kind();
         let problem = Problem::error("wrong-type", node.span.clone(), format!("{what} must be {expected}"));
         let problem = problem.label(format!("this is {found}"));

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::play::{evaluators, mocks, termination};
 use crate::score::MISSING_STEP;
 use crate::{
-    Action, Conversation, Evaluation, MadeFrom, Prices, Scenario, Step, StepKind, StepView, TurnView,
+    Action, Conversation, Evaluation, MadeFrom, Mock, Prices, Scenario, Step, StepKind, StepView, TurnView,
 };
 
 impl Scenario {
@@ -302,8 +302,9 @@ impl Reading<'_> {
     fn mocks(&self) -> MockReport {
         let answered: Vec<MockAnswer> =
             self.run.main.events().iter().filter_map(|event| mock_answer(event)).collect();
-        // Those of the agent's file are for many scenarios.
-        let labels = self.scenario.setup.mocks.iter().enumerate().filter(|(_, mock)| !mock.of_agent);
+        // Those of the agent's file, and of others that are shared, are for many scenarios.
+        let is_own = |mock: &Mock| !mock.of_agent && mock.shared.is_none();
+        let labels = self.scenario.setup.mocks.iter().enumerate().filter(|(_, mock)| is_own(mock));
         let labels = labels.map(|(index, mock)| mocks::label(index, mock));
         let unused = labels.filter(|label| !answered.iter().any(|answer| answer.by == *label)).collect();
         MockReport { answered, unused }

@@ -4,7 +4,7 @@ use rehearsal_core::keys::{Form, Part, Table};
 use rehearsal_metrics::evaluator::KINDS;
 use serde_json::{Map, Value, json};
 
-use crate::file::keys::{AGENT_FILE, MODEL, SCENARIO};
+use crate::file::keys::{AGENT_FILE, MODEL, PROJECT, SCENARIO};
 
 /// The schema of scenario files, draft 2020-12.
 ///
@@ -26,6 +26,11 @@ pub fn scenario_schema() -> Value {
 /// The schema of the files that `--agent` names, draft 2020-12.
 pub fn agent_schema() -> Value {
     document("Rehearsal agent", &AGENT_FILE)
+}
+
+/// The schema of the project's file, `rehearsal.yaml`, draft 2020-12.
+pub fn config_schema() -> Value {
+    document("Rehearsal project", &PROJECT)
 }
 
 fn document(title: &str, table: &'static Table) -> Value {

@@ -128,6 +128,35 @@ run:
     evaluations: []
 "#;
 
+const ROWS: &str = r"
+use: []
+agent: {instructions: 'Sell at ${row.shop}.'}
+models: {agent: {script: []}}
+cases:
+  rows:
+    - {name: a, shop: x, question: hi, expect: [{type: string_contains, value: x}]}
+    - {name: b, shop: y, question: ho, tags: [z]}
+  select: [a, b]
+  limit: 2
+matrix:
+  tone: [short, 3, true]
+  wording:
+    - {name: plain, value: {a: 1}, set: {agent.instructions: Be plain.}}
+    - {name: kind}
+  exclude: [{tone: short, wording: kind}]
+  include: [{tone: long, wording: kind}]
+run: [{input: '${row.question}', evaluations: []}]
+";
+
+/// Where rows are, if they are in files or printed.
+const PLACES_OF_ROWS: [&str; 5] = [
+    "{csv: a.csv, types: {a: text, b: number, c: boolean, d: json}}",
+    "{jsonl: a.jsonl}",
+    "{json: a.json}",
+    "{yaml: 'a.yaml#/rows'}",
+    "{command: [python3, rows.py]}",
+];
+
 /// Evaluations with all their keys.
 const EVALUATIONS: &str = r"
 - {type: string_contains, value: refund, case_sensitive: true, description: it says so}
@@ -434,6 +463,22 @@ fn is_beyond_a_schema(problem: &Problem) -> bool {
         ("bad-schema", ""),
         ("invalid-query", ""),
         ("invalid-schema", ""),
+        // What other files hold, and how rows and values of a matrix fit the rest.
+        ("no-file", ""),
+        ("no-block", ""),
+        ("no-agent", "names no agent"),
+        ("unknown-column", ""),
+        ("unknown-row", ""),
+        ("unknown-axis", ""),
+        ("no-path", ""),
+        ("no-axes", ""),
+        ("duplicate", "two rows are called"),
+        ("duplicate", "two values of axis"),
+        ("no-effect", "no combination has these values"),
+        ("no-effect", "this combination is there already"),
+        ("missing-key", "this combination has no value"),
+        ("wrong-type", "`expect` of a row must be"),
+        ("empty", "an axis"),
         // How one place fits another.
         ("never-used", "the agent has no tool"),
         ("no-effect", "from the environment"),
@@ -461,7 +506,9 @@ fn is_beyond_a_schema(problem: &Problem) -> bool {
         ("never-true", "a judge gives a number from 0 to 1"),
         ("wrong-type", "the smaller one first"),
     ];
-    kinds.iter().any(|(code, part)| problem.code == *code && problem.message.contains(part))
+    // What a row holds is looked at where it is put in.
+    let is_of_case = problem.message.contains(", in [") || problem.message.contains(", in (");
+    is_of_case || kinds.iter().any(|(code, part)| problem.code == *code && problem.message.contains(part))
 }
 
 /// The place of a value: keys and positions, from the outside in.
@@ -555,10 +602,14 @@ fn mutants(file: &Value, under: &str) -> Vec<(String, Value)> {
 /// Good files that are about something, as text.
 fn texts() -> Vec<String> {
     let with_steps =
-        [MODELS, SETUP, TALK, ENDS, SPEAKERS, PEOPLE, USERS, WORLD, WORLD_BY_MCP, WORLD_AT_AN_ADDRESS]
+        [MODELS, SETUP, TALK, ENDS, SPEAKERS, PEOPLE, USERS, ROWS, WORLD, WORLD_BY_MCP, WORLD_AT_AN_ADDRESS]
             .map(|text| format!("{text}{REST}"));
     let others = [INLINE, CHAT, HTTP, COMMAND].map(|text| format!("{text}{SAYS}{REST}"));
-    [WHOLE.to_owned()].into_iter().chain(with_steps).chain(others).collect()
+    let rows = PLACES_OF_ROWS.map(|cases| {
+        let agent = "agent: {instructions: x}\nmodels: {agent: {script: []}}";
+        format!("{agent}\ncases: {cases}\nrun: [{{input: '${{row.a}}', evaluations: []}}]{REST}")
+    });
+    [WHOLE.to_owned()].into_iter().chain(with_steps).chain(others).chain(rows).collect()
 }
 
 fn scenarios() -> Vec<Value> {

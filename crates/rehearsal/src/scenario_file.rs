@@ -10,8 +10,8 @@ use rehearsal_agent::Model;
 use rehearsal_core::CaseResult;
 use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_scenario::{
-    Backstage, CheckOptions, Commands, CompileError, Dialect, ModelChoice, Problem, PythonWorkers, Scenario,
-    Severity, Style, check_with, compile,
+    Backstage, Cases, CheckOptions, Commands, CompileError, Dialect, ModelChoice, Opened, Origin, Problem,
+    PythonWorkers, RowCommands, Scenario, Severity, Style, compile,
 };
 use rehearsal_sim::{CaseMaker, CaseRun, Suite};
 
@@ -73,6 +73,12 @@ pub enum ScenarioFileError {
         /// The same with its places, for people.
         shown: String,
     },
+    /// It makes several cases, and one was asked for.
+    #[error("it makes {cases} cases, where one is wanted: `ScenarioFile::cases` has them all")]
+    SeveralCases {
+        /// How many.
+        cases: usize,
+    },
     /// Something that it needs is not there.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -94,39 +100,77 @@ impl ScenarioFile {
     /// The scenario of a text.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All that is wrong with it; or it makes several cases, see [`cases`](Self::cases).
     pub fn parse(text: &str) -> Result<Self, ScenarioFileError> {
-        Self::named("scenario.yaml", text, PathBuf::from("."))
+        Self::one(Self::named("scenario.yaml", text, Path::new("."))?)
     }
 
     /// The scenario of a file; paths in it begin at its folder.
     ///
     /// # Errors
-    /// It cannot be read, or something is wrong with it.
+    /// It cannot be read, or something is wrong with it; or it makes several cases, see [`cases`](Self::cases).
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ScenarioFileError> {
+        Self::one(Self::cases(path)?)
+    }
+
+    /// The cases of a file: one for each of its rows and each combination of its matrix. Rows that a command gives are
+    /// not had.
+    ///
+    /// # Errors
+    /// It cannot be read, or something is wrong with it.
+    pub fn cases(path: impl AsRef<Path>) -> Result<Vec<Self>, ScenarioFileError> {
         let path = path.as_ref();
         let failed = |source| ScenarioFileError::Read { path: path.to_owned(), source };
         let text = std::fs::read_to_string(path).map_err(failed)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let directory = std::fs::canonicalize(folder).map_err(failed)?;
-        Self::named(&path.display().to_string(), &text, directory)
+        Self::named(&path.display().to_string(), &text, &directory)
     }
 
-    fn named(name: &str, text: &str, directory: PathBuf) -> Result<Self, ScenarioFileError> {
+    /// The only case of a file.
+    fn one(mut cases: Vec<Self>) -> Result<Self, ScenarioFileError> {
+        match (cases.pop(), cases.len()) {
+            (Some(one), 0) => Ok(one),
+            (_, more) => Err(ScenarioFileError::SeveralCases { cases: more + 1 }),
+        }
+    }
+
+    fn named(name: &str, text: &str, directory: &Path) -> Result<Vec<Self>, ScenarioFileError> {
         let options = CheckOptions { dialect: Dialect::Rehearsal, specification: &check_model };
-        let checked = check_with(text, &options);
-        refuse(name, text, checked.problems.clone())?;
-        let scenario = checked.scenario.ok_or_else(|| refused(name, text, checked.problems))?;
-        Ok(Self {
+        let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let path = directory.join(Path::new(name).file_name().unwrap_or_default());
+        let origin = Origin { path: &path, read: &read, commands: RowCommands::Refused, project: None };
+        let Opened { cases, mut problems, sources } = Cases::open(text, &origin, &options);
+        let mut scenarios = Vec::new();
+        if let Some(cases) = cases {
+            let mut gathering = cases.gathering();
+            for place in 0..cases.len() {
+                let checked = cases.case(place, &options);
+                gathering.take(place, checked.problems);
+                scenarios.extend(checked.scenario);
+            }
+            problems.extend(cases.gathered(gathering));
+        }
+        if problems.iter().any(|problem| problem.severity == Severity::Error) {
+            let shown = problems.iter().map(|problem| {
+                let (at, text, problem) = sources.at_home(problem);
+                let at = if at == path { name.to_owned() } else { at.display().to_string() };
+                problem.render(&at, text, Style::Plain)
+            });
+            let shown = shown.collect::<Vec<_>>().join("\n\n");
+            return Err(ScenarioFileError::Problems { problems, shown });
+        }
+        let file = |scenario| Self {
             name: name.to_owned(),
             text: text.to_owned(),
             scenario,
-            directory,
+            directory: directory.to_owned(),
             models: BTreeMap::new(),
             variables: BTreeMap::new(),
             worker: WorkerCommand { program: "rehearse".into(), args: vec!["__js-worker".to_owned()] },
             commands: Commands::Refused,
-        })
+        };
+        Ok(scenarios.into_iter().map(file).collect())
     }
 
     /// The same with a model for a part: `agent`, `user`, `judge` or another key, in place of what the file names.

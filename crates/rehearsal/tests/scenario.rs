@@ -62,3 +62,16 @@ fn files_go_into_a_suite() {
     let suite = Suite::new([file.maker().unwrap(), file.maker().unwrap()]);
     assert_eq!(runtime.block_on(suite.run()).result.summary.passed, 2);
 }
+
+#[test]
+fn a_file_with_rows_has_a_case_for_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = GREETS.replace("input: ", "input: ${row.who} says ") + "cases: {csv: rows.csv}\n";
+    let path = folder.path().join("a.scenario.yaml");
+    std::fs::write(&path, rows).unwrap();
+    std::fs::write(folder.path().join("rows.csv"), "name,who\na,Ada\nb,Bob\n").unwrap();
+    let cases = ScenarioFile::cases(&path).unwrap();
+    let names: Vec<&str> = cases.iter().map(|case| case.scenario().name.as_str()).collect();
+    assert_eq!(names.iter().map(|name| name.rsplit(' ').next().unwrap()).collect::<Vec<_>>(), ["[a]", "[b]"]);
+    assert!(ScenarioFile::read(&path).unwrap_err().to_string().contains("it makes 2 cases"));
+}

@@ -1714,6 +1714,44 @@ export interface components {
                 number
             ];
         };
+        /** @description What the cases of a matrix came to: a row for each case, a cell for each variant. */
+        CaseTable: {
+            /** @description The variants, in the order of the cells. */
+            variants: components["schemas"]["TableVariant"][];
+            /** @description The cases, each without its variant. */
+            rows: components["schemas"]["TableRow"][];
+        };
+        /** @description A variant of cases. */
+        TableVariant: {
+            /** @description What it is called, as in the names of cases. */
+            name: string;
+            /** @description The values of the matrix, in words, by the names of its axes. */
+            values: {
+                [key: string]: string;
+            };
+            /** @description What all cases came to with it. */
+            all: components["schemas"]["TableCell"];
+        };
+        /** @description How many runs there were, and how many passed. */
+        TableCell: {
+            /**
+             * Format: uint32
+             * @description All runs.
+             */
+            runs: number;
+            /**
+             * Format: uint32
+             * @description Those that passed.
+             */
+            passed: number;
+        };
+        /** @description A case with all its variants. */
+        TableRow: {
+            /** @description The scenario, and its row where it has rows. */
+            name: string;
+            /** @description What it came to with each variant; nothing where there is no such case, or it was not run. */
+            cells: (components["schemas"]["TableCell"] | null)[];
+        };
         /** @description What a run of a suite came to. */
         RunResult: {
             /**
@@ -1740,6 +1778,8 @@ export interface components {
             results: components["schemas"]["CaseResult"][];
             /** @description Statistics of each case over its repeats, where a case was repeated. */
             repeats?: components["schemas"]["RepeatStatistics"][];
+            /** @description What cases came to by their variants, where a matrix made them. */
+            table?: components["schemas"]["CaseTable"] | null;
         };
     };
     responses: never;

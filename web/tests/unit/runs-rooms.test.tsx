@@ -127,6 +127,23 @@ describe("a report", () => {
     expect(place.querySelector("img")).toBeNull();
   });
 
+  it("has a table of cases by variants, where a matrix made them", async () => {
+    const table = {
+      variants: [
+        { name: "tone=short", values: { tone: "short" }, all: { runs: 3, passed: 2 } },
+        { name: "tone=warm", values: { tone: "warm" }, all: { runs: 0, passed: 0 } },
+      ],
+      rows: [
+        { name: "Shop [a]", cells: [{ runs: 2, passed: 2 }, null] },
+        { name: "Shop [b]", cells: [{ runs: 1, passed: 0 }, null] },
+      ],
+    };
+    const run = { ...report.run, result: { ...result, table } };
+    await show(<ReportApp report={{ ...report, run }} />);
+    const lines = [...place.querySelectorAll('section[aria-labelledby="variants"] tbody tr')];
+    expect(lines.map((line) => line.textContent)).toEqual(["All2/3 67 %–", "Shop [a]2/2–", "Shop [b]0/1–"]);
+  });
+
   it("takes a verdict that it does not know for no pass", async () => {
     location.hash = "/runs/r/cases/2";
     await show(<ReportApp report={report} />);

@@ -43,8 +43,14 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), CommandError> {
 }
 
 fn summary(outcome: &Outcome) -> String {
-    let (usable, unusable) = (outcome.usable.len(), outcome.unusable);
+    let cases = outcome.usable.len();
+    let mut paths: Vec<&Path> = outcome.usable.iter().map(|loaded| &*loaded.path).collect();
+    paths.dedup();
+    let (usable, unusable) = (paths.len(), outcome.unusable);
     let mut parts = vec![format!("{usable} can be used")];
+    if cases > usable {
+        parts[0] = format!("{usable} can be used, with {cases} cases");
+    }
     if unusable > 0 {
         parts.push(format!("{unusable} cannot"));
     }
@@ -71,7 +77,7 @@ struct FoundFile<'a> {
     problems: &'a [Finding],
     #[serde(skip_serializing_if = "is_none_left_out")]
     problems_left_out: usize,
-    cases: Vec<FoundCase<'a>>,
+    cases: Vec<FoundCase>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -80,12 +86,12 @@ fn is_none_left_out(left_out: &usize) -> bool {
 }
 
 #[derive(Serialize)]
-struct FoundCase<'a> {
-    name: &'a str,
+struct FoundCase {
+    name: String,
     line: usize,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    tags: &'a [String],
+    #[serde(skip_serializing_if = "String::is_empty")]
+    description: String,
+    tags: Vec<String>,
 }
 
 fn text(outcome: &Outcome) -> Result<String, CommandError> {
@@ -94,20 +100,20 @@ fn text(outcome: &Outcome) -> Result<String, CommandError> {
         usable: file.is_usable,
         problems: &file.problems,
         problems_left_out: file.left_out,
-        cases: outcome.usable.iter().filter(|loaded| loaded.path == file.path).map(FoundCase::of).collect(),
+        cases: outcome.usable.iter().filter(|loaded| *loaded.path == file.path).map(FoundCase::of).collect(),
     });
     let found = Found { version: 1, files: files.collect() };
     rehearsal_core::json::to_string_pretty(&found).map_err(CommandError::internal)
 }
 
-impl<'a> FoundCase<'a> {
-    fn of(loaded: &'a Loaded) -> Self {
-        let scenario = &loaded.scenario;
+impl FoundCase {
+    fn of(loaded: &Loaded) -> Self {
+        let scenario = loaded.scenario();
         Self {
-            name: &scenario.name,
+            name: scenario.name.clone(),
             line: loaded.line,
-            description: &scenario.description,
-            tags: &scenario.tags,
+            description: scenario.description.clone(),
+            tags: scenario.tags.clone(),
         }
     }
 }

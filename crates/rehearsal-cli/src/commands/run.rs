@@ -6,29 +6,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rehearsal_agent::Step;
 use rehearsal_core::mask::SHORTEST;
 use rehearsal_core::{CaseResult, EndReason};
-use rehearsal_scenario::{Backstage, Commands, compile};
-use rehearsal_sim::{CaseMaker, CaseRun};
+use rehearsal_scenario::{Backstage, Commands, compile, make};
+use rehearsal_sim::{Case, CaseMaker, CaseRun, RunOptions as CaseOptions};
 
 use self::drive::{Job, RunOptions, Wings};
 use self::show::quoted;
+use self::tally::Tally;
 use crate::error::{CommandError, Kind};
 use crate::load::{Completeness, Loaded, Outcome, Selection};
 use crate::output;
 use crate::times::duration;
 
-mod about;
+pub(crate) mod about;
 pub(crate) mod drive;
 pub(crate) mod eval;
 mod interrupt;
 mod junit;
 mod keeping;
+pub(crate) mod matrix;
 mod outlet;
 mod parts;
 pub(crate) mod print;
 mod progress;
 pub(crate) mod show;
+mod tally;
 
 /// Run scenarios and judge what came of them.
 ///
@@ -71,22 +75,37 @@ impl RunArgs {
     }
 }
 
-pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(args: &mut RunArgs) -> Result<ExitCode, CommandError> {
     let completeness = Completeness::Runnable { live: args.live, commands: args.commands() };
+    let wings = Wings::new(&args.options)?;
+    args.selection.variables = wings.variables.clone();
+    let args = &*args;
     let outcome = args.selection.load_some(completeness, args.keep_going)?;
     refuse_unusable(&outcome, args.keep_going)?;
     outcome.refuse_nothing_chosen()?;
-    let wings = Wings::new(&args.options)?;
-    let makers = makers(args, &outcome.usable, &wings)?;
+    let tally = Arc::new(Tally::new(&outcome.usable));
     let job = Job {
         title: title(args, &outcome.usable),
-        noun: "scenario",
+        noun: if outcome.usable.iter().any(Loaded::is_made) { "case" } else { "scenario" },
         models: about::models(&outcome.usable),
         eval_set: None,
         colour: args.selection.color,
+        repeat: repeat(&outcome.usable)?,
+        tally: Some(tally.clone()),
     };
-    let (timeout, usable) = (args.timeout, outcome.usable);
-    let describe = move |place: usize, run: &CaseRun| describe(timeout, &usable[place], run);
+    let stage = Arc::new(Stage {
+        loaded: outcome.usable,
+        live: args.live,
+        keep: args.keep,
+        timeout: args.timeout,
+        commands: args.commands(),
+        wings: wings.clone(),
+    });
+    let makers = makers(&stage)?;
+    let describe = move |place: usize, run: &CaseRun| {
+        tally.count(place, run.result.status);
+        stage.describe(place, run)
+    };
     // An agent that listens somewhere is gone with whoever started it: there is nothing to repeat it with.
     let (repeatable, again) = (args.selection.agent_socket.is_none(), again(args));
     let again = move |case: &CaseResult| repeatable.then(|| again(case));
@@ -115,28 +134,96 @@ fn refuse_unusable(outcome: &Outcome, keep_going: bool) -> Result<(), CommandErr
 /// What is run, in words for people.
 fn title(args: &RunArgs, loaded: &[Loaded]) -> String {
     match loaded {
-        [one] => one.scenario.name.clone(),
+        [one] => one.name.to_string(),
         several => {
             let paths: Vec<String> =
                 args.selection.paths.iter().map(|path| path.display().to_string()).collect();
-            format!("{} scenarios: {}", several.len(), paths.join(" "))
+            let noun = if several.iter().any(Loaded::is_made) { "cases" } else { "scenarios" };
+            let paths = if paths.is_empty() { "rehearsal.yaml".to_owned() } else { paths.join(" ") };
+            format!("{} {noun}: {paths}", several.len())
         }
     }
 }
 
-fn makers(args: &RunArgs, loaded: &[Loaded], wings: &Wings) -> Result<Vec<CaseMaker>, CommandError> {
-    let mut makers = Vec::new();
-    for (place, Loaded { path, scenario, .. }) in loaded.iter().enumerate() {
-        let backstage = Backstage {
-            live: args.live,
-            keep: args.keep,
-            timeout: args.timeout,
-            commands: args.commands(),
-            ..wings.backstage(path, place, &scenario.name)?
+/// How often the files say that each case is run.
+fn repeat(loaded: &[Loaded]) -> Result<Option<u32>, CommandError> {
+    let mut said: Vec<Option<u32>> = loaded.iter().map(Loaded::repeat).collect();
+    said.dedup();
+    match said[..] {
+        [one] => Ok(one),
+        _ => Err(CommandError::user("these files say different numbers of runs for each combination")
+            .hint("`--repeat K` says one for all of them; or run them one by one")),
+    }
+}
+
+/// All that cases are made with, when their turn comes.
+struct Stage {
+    loaded: Vec<Loaded>,
+    live: bool,
+    keep: bool,
+    timeout: Option<Duration>,
+    commands: Commands,
+    wings: Wings,
+}
+
+impl Stage {
+    fn timeout(&self, loaded: &Loaded) -> Option<Duration> {
+        self.timeout.or(loaded.settings.timeout)
+    }
+
+    fn backstage(&self, place: usize) -> Result<Backstage, CommandError> {
+        let loaded = &self.loaded[place];
+        Ok(Backstage {
+            live: self.live,
+            keep: self.keep,
+            timeout: self.timeout(loaded),
+            commands: self.commands,
+            ..self.wings.backstage(&loaded.path, place, &loaded.name)?
+        })
+    }
+
+    fn make(&self, place: usize, options: &CaseOptions) -> Case {
+        let loaded = &self.loaded[place];
+        match self.backstage(place) {
+            Ok(backstage) => make(Arc::unwrap_or_clone(loaded.scenario()), backstage, options),
+            Err(why) => {
+                Case::new(&loaded.name, Step::new("nobody", |cx| Ok(cx.respond("")))).problem(why.text())
+            }
+        }
+    }
+
+    /// What a run of a scenario came to.
+    fn describe(&self, place: usize, run: &CaseRun) -> CaseResult {
+        let loaded = &self.loaded[place];
+        let mut result = loaded.scenario().result(&loaded.path.display().to_string(), run);
+        let from = if self.timeout.is_some() { "--timeout" } else { "timeout" };
+        let limit = match (result.termination_reason, self.timeout(loaded)) {
+            (Some(EndReason::MaxDuration), Some(limit)) => Some(format!("`{from}` of {limit:?} was reached")),
+            (Some(EndReason::Cancelled), _) => Some("it was interrupted".to_owned()),
+            _ => None,
         };
-        too_short(path, &scenario.too_short_to_hide(&*backstage.variables));
-        let maker = compile(scenario.clone(), backstage);
-        makers.push(maker.map_err(|why| CommandError::from(why).about(path.display()))?);
+        // A limit of the file is named already.
+        result.termination_detail = result.termination_detail.or(limit);
+        result
+    }
+}
+
+fn makers(stage: &Arc<Stage>) -> Result<Vec<CaseMaker>, CommandError> {
+    let mut makers = Vec::new();
+    let mut before: Option<&Path> = None;
+    for (place, loaded) in stage.loaded.iter().enumerate() {
+        let is_first = before != Some(&*loaded.path);
+        before = Some(&loaded.path);
+        if loaded.is_made() && !is_first {
+            let stage = stage.clone();
+            makers.push(CaseMaker::new(&loaded.name, move |options| stage.make(place, options)));
+            continue;
+        }
+        // What would fail in every case of a file is told before the first.
+        let (scenario, backstage) = (loaded.scenario(), stage.backstage(place)?);
+        too_short(&loaded.path, &scenario.too_short_to_hide(&*backstage.variables));
+        let maker = compile(Arc::unwrap_or_clone(scenario), backstage);
+        makers.push(maker.map_err(|why| CommandError::from(why).about(loaded.path.display()))?);
     }
     Ok(makers)
 }
@@ -155,19 +242,6 @@ pub(crate) fn too_short(path: &Path, names: &[String]) {
             ),
         );
     }
-}
-
-/// What a run of a scenario came to.
-fn describe(timeout: Option<Duration>, loaded: &Loaded, run: &CaseRun) -> CaseResult {
-    let mut result = loaded.scenario.result(&loaded.path.display().to_string(), run);
-    let limit = match (result.termination_reason, timeout) {
-        (Some(EndReason::MaxDuration), Some(limit)) => Some(format!("`--timeout` of {limit:?} was reached")),
-        (Some(EndReason::Cancelled), _) => Some("it was interrupted".to_owned()),
-        _ => None,
-    };
-    // A limit of the file is named already.
-    result.termination_detail = result.termination_detail.or(limit);
-    result
 }
 
 /// The command that repeats just one run of a scenario.
@@ -197,6 +271,10 @@ fn again(args: &RunArgs) -> impl Fn(&CaseResult) -> String + Send + Sync + 'stat
     let words = words.join(" ");
     move |result| {
         let file = quoted(result.file.as_deref().unwrap_or_default());
-        format!("rehearse run {file} --case-seed {}{words}", result.seed)
+        let case = match &result.scenario {
+            Some(_) => format!(" --case {}", quoted(&result.name)),
+            None => String::new(),
+        };
+        format!("rehearse run {file}{case} --case-seed {}{words}", result.seed)
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use rehearsal_core::RunResult;
-use rehearsal_scenario::{agent_schema, scenario_schema};
+use rehearsal_scenario::{agent_schema, config_schema, scenario_schema};
 
 use crate::output;
 
@@ -34,12 +34,15 @@ enum Of {
     Result,
     /// Files for `--agent`
     Agent,
+    /// The project's file, `rehearsal.yaml`
+    Config,
 }
 
 pub(crate) fn run(args: &SchemaArgs) {
     let schema = match args.of {
         Of::File => scenario_schema(),
         Of::Agent => agent_schema(),
+        Of::Config => config_schema(),
         Of::Result => RunResult::schema(),
     };
     output::value(&schema);

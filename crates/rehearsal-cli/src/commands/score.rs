@@ -8,10 +8,11 @@ use std::sync::Arc;
 use clap::Args;
 use rehearsal::scenario_models::ModelBuilder;
 use rehearsal_core::{
-    CaseResult, Clock as _, Ledger, RESULT_VERSION, RunResult, SessionId, SuiteResult, SystemClock,
+    CaseResult, Clock as _, Ledger, RESULT_VERSION, RunResult, SessionId, SessionPart, SuiteResult,
+    SystemClock,
 };
-use rehearsal_scenario::{Backstage, Commands, NotScorable, Scenario};
-use rehearsal_sim::{CaseRun, Judges};
+use rehearsal_scenario::{Backstage, BuildModel, Commands, NotScorable, Scenario};
+use rehearsal_sim::CaseRun;
 use rehearsal_store::read_ledger;
 
 use crate::commands::run::drive::Wings;
@@ -70,27 +71,18 @@ pub(crate) struct ScoreArgs {
 }
 
 pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, CommandError> {
-    let loaded = load(args)?;
-    let ledgers = find_ledgers(args, &loaded.scenario)?;
+    let cases = load(args)?;
+    let ledgers = find_ledgers(args, &cases)?;
     let variables = Variables::with_file(args.env_file.as_deref())?;
     let models = ModelBuilder::default();
-    let mut judges = loaded
-        .scenario
-        .judges(&move |key: &str, choice: &_| models.build(key, choice, &|name| variables.get(name)))?;
-    if loaded.scenario.evaluations().any(|evaluation| !evaluation.check.programs().is_empty()) {
-        let wings = Wings::of_score(args.env_file.as_deref())?;
-        let backstage = wings.backstage(&loaded.path, 0, &loaded.scenario.name)?;
-        // Who scores with a file lets its checks run.
-        let backstage = Backstage { commands: Commands::Allowed, ..backstage };
-        judges.checker = Some(loaded.scenario.checker(backstage)?);
-    }
+    let build = move |key: &str, choice: &_| models.build(key, choice, &|name| variables.get(name));
     let (started_at, reading) = (SystemClock.now(), SystemClock.monotonic());
-    let (paths, runs) = score(&loaded.scenario, ledgers, &judges)?;
-    let file = loaded.path.display().to_string();
+    let (scenarios, paths, runs) = score(args, ledgers, &build)?;
+    let file = args.with.display().to_string();
     let mut suite = SuiteResult::default();
-    for (path, run) in paths.iter().zip(&runs) {
+    for ((scenario, path), run) in scenarios.iter().zip(&paths).zip(&runs) {
         suite.summary.count(run.result.status);
-        let mut result = loaded.scenario.result(&file, run);
+        let mut result = scenario.result(&file, run);
         if path.exists() {
             (result.ledgers, result.sessions) = (vec![path.display().to_string()], Vec::new());
         } else {
@@ -123,8 +115,31 @@ fn told(args: &ScoreArgs, case: &CaseResult) -> Told {
     Told { from: Some(ledger.to_owned()), again: Some(again) }
 }
 
+/// The scenario with the evaluations, or the cases that are made of it.
+struct Cases {
+    name: String,
+    all: Vec<Loaded>,
+}
+
+impl Cases {
+    /// The case that a ledger is of.
+    fn of(&self, ledger: &Ledger) -> Result<Arc<Scenario>, NotScorable> {
+        let case = ledger.started().and_then(|started| started.case.as_deref());
+        let found = self.all.iter().find(|loaded| Some(&*loaded.name) == case || self.all.len() == 1);
+        let Some(found) = found.filter(|_| ledger.part() == SessionPart::Main) else {
+            let first = self.all.first().map(Loaded::scenario);
+            let scenario = self.name.clone();
+            let other =
+                || NotScorable::Other { found: format!("the case `{}`", case.unwrap_or("?")), scenario };
+            return Err(first.and_then(|first| first.fits(ledger).err()).unwrap_or_else(other));
+        };
+        let scenario = found.scenario();
+        scenario.fits(ledger).map(|()| scenario)
+    }
+}
+
 /// The scenario with the evaluations.
-fn load(args: &ScoreArgs) -> Result<Loaded, CommandError> {
+fn load(args: &ScoreArgs) -> Result<Cases, CommandError> {
     let selection = Selection {
         paths: vec![args.with.clone()],
         filter: None,
@@ -135,36 +150,44 @@ fn load(args: &ScoreArgs) -> Result<Loaded, CommandError> {
         local_code: true,
         compat: args.compat,
         color: args.color,
+        combinations: None,
+        variables: Variables::default(),
     };
     let outcome = selection.load(Completeness::AsWritten)?;
     if outcome.unusable > 0 {
         return Err(CommandError::shown());
     }
-    let mut usable = outcome.usable.into_iter();
-    match (usable.next(), usable.next()) {
-        (Some(loaded), None) => Ok(loaded),
+    let name =
+        outcome.usable.first().map(|loaded| loaded.parts().map_or(loaded.name.to_string(), |(name, _)| name));
+    match (name, &outcome.usable[..]) {
+        (Some(name), [one, rest @ ..]) if rest.iter().all(|other| other.path == one.path) => {
+            Ok(Cases { name, all: outcome.usable })
+        }
         _ => Err(CommandError::user(format_args!("`{}` holds several scenarios", args.with.display()))
             .hint("name the file of one")),
     }
 }
 
+/// A ledger, where it was read, and the case that it is of.
+type Scored = (PathBuf, Ledger, Arc<Scenario>);
+
 /// The ledgers at these paths. What is named itself must be a ledger of the scenario.
-fn find_ledgers(args: &ScoreArgs, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, CommandError> {
+fn find_ledgers(args: &ScoreArgs, cases: &Cases) -> Result<Vec<Scored>, CommandError> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for path in &args.ledgers {
         if !path.exists() && is_id(path) {
-            match shelf::block_on(of_store(args, path, scenario)) {
+            match shelf::block_on(of_store(args, path, cases)) {
                 Ok(ledgers) => found.extend(ledgers),
                 Err(problem) => problems.push(problem),
             }
             continue;
         }
         if path.is_dir() {
-            match of_folder(path, scenario) {
+            match of_folder(path, cases) {
                 Ok(ledgers) if ledgers.is_empty() => problems.push(CommandError::user(format_args!(
                     "there is no ledger of the scenario `{}` in `{}`",
-                    scenario.name,
+                    cases.name,
                     path.display()
                 ))),
                 Ok(ledgers) => found.extend(ledgers),
@@ -173,8 +196,8 @@ fn find_ledgers(args: &ScoreArgs, scenario: &Scenario) -> Result<Vec<(PathBuf, L
             continue;
         }
         match read(path) {
-            Ok(ledger) => match scenario.fits(&ledger) {
-                Ok(()) => found.push((path.clone(), ledger)),
+            Ok(ledger) => match cases.of(&ledger) {
+                Ok(scenario) => found.push((path.clone(), ledger, scenario)),
                 Err(why) => problems.push(not_scorable(format_args!("`{}`", path.display()), &why)),
             },
             Err(problem) => problems.push(problem),
@@ -198,7 +221,7 @@ fn not_scorable(what: impl std::fmt::Display, why: &NotScorable) -> CommandError
 }
 
 /// The ledgers in a folder and in those below it that are of the scenario.
-fn of_folder(folder: &Path, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)>, CommandError> {
+fn of_folder(folder: &Path, cases: &Cases) -> Result<Vec<Scored>, CommandError> {
     let failed = |error: std::io::Error| {
         CommandError::user(format_args!("cannot read `{}`: {error}", folder.display()))
     };
@@ -210,11 +233,11 @@ fn of_folder(folder: &Path, scenario: &Scenario) -> Result<Vec<(PathBuf, Ledger)
     let mut found = Vec::new();
     for path in paths {
         if path.is_dir() && !path.is_symlink() {
-            found.extend(of_folder(&path, scenario)?);
+            found.extend(of_folder(&path, cases)?);
         } else if path.extension().is_some_and(|end| end == "jsonl") {
             let ledger = read(&path)?;
-            match scenario.fits(&ledger) {
-                Ok(()) => found.push((path, ledger)),
+            match cases.of(&ledger) {
+                Ok(scenario) => found.push((path, ledger, scenario)),
                 Err(NotScorable::Part { .. } | NotScorable::Other { .. }) => {}
                 Err(why) => return Err(not_scorable(format_args!("`{}`", path.display()), &why)),
             }
@@ -230,24 +253,21 @@ fn is_id(path: &Path) -> bool {
 }
 
 /// The ledgers of a run that are of the scenario, or the ledger of a session.
-async fn of_store(
-    args: &ScoreArgs,
-    id: &Path,
-    scenario: &Scenario,
-) -> Result<Vec<(PathBuf, Ledger)>, CommandError> {
+async fn of_store(args: &ScoreArgs, id: &Path, cases: &Cases) -> Result<Vec<Scored>, CommandError> {
     let store = args.place.open_kept().await?;
     let id = id.to_string_lossy();
     let Ok(run) = shelf::find_run(&*store, &id).await else {
         let session = shelf::find_session(&*store, &id).await?.id;
         let ledger = read_ledger(&*store, &session).await.map_err(CommandError::setup)?;
-        scenario.fits(&ledger).map_err(|why| not_scorable(format_args!("session `{session}`"), &why))?;
-        return Ok(vec![(PathBuf::from(session.as_str()), ledger)]);
+        let scenario =
+            cases.of(&ledger).map_err(|why| not_scorable(format_args!("session `{session}`"), &why))?;
+        return Ok(vec![(PathBuf::from(session.as_str()), ledger, scenario)]);
     };
     let mut found = Vec::new();
     for session in of_run(&*store, &run.id).await? {
         let ledger = read_ledger(&*store, &session.id).await.map_err(CommandError::setup)?;
-        match scenario.fits(&ledger) {
-            Ok(()) => found.push((PathBuf::from(session.id.as_str()), ledger)),
+        match cases.of(&ledger) {
+            Ok(scenario) => found.push((PathBuf::from(session.id.as_str()), ledger, scenario)),
             Err(NotScorable::Part { .. } | NotScorable::Other { .. }) => {}
             Err(why) => return Err(not_scorable(format_args!("session `{}`", session.id), &why)),
         }
@@ -255,27 +275,35 @@ async fn of_store(
     if found.is_empty() {
         return Err(CommandError::user(format_args!(
             "there is no ledger of the scenario `{}` in run `{}`",
-            scenario.name, run.id
+            cases.name, run.id
         )));
     }
     Ok(found)
 }
 
-fn score(
-    scenario: &Scenario,
-    ledgers: Vec<(PathBuf, Ledger)>,
-    judges: &Judges,
-) -> Result<(Vec<PathBuf>, Vec<Arc<CaseRun>>), CommandError> {
+/// The scenarios, where their ledgers were read, and what they came to.
+type Runs = (Vec<Arc<Scenario>>, Vec<PathBuf>, Vec<Arc<CaseRun>>);
+
+fn score(args: &ScoreArgs, ledgers: Vec<Scored>, build: &BuildModel) -> Result<Runs, CommandError> {
+    let wings = Wings::of_score(args.env_file.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| cannot_start(&error))?;
-    let (mut paths, mut runs) = (Vec::new(), Vec::new());
-    for (path, ledger) in ledgers {
-        let run = runtime.block_on(scenario.score(ledger, judges));
+    let (mut scenarios, mut paths, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+    for (path, ledger, scenario) in ledgers {
+        let mut judges = scenario.judges(build)?;
+        if scenario.evaluations().any(|evaluation| !evaluation.check.programs().is_empty()) {
+            let backstage = wings.backstage(&args.with, 0, &scenario.name)?;
+            // Who scores with a file lets its checks run.
+            let backstage = Backstage { commands: Commands::Allowed, ..backstage };
+            judges.checker = Some(scenario.checker(backstage)?);
+        }
+        let run = runtime.block_on(scenario.score(ledger, &judges));
         let run = run.map_err(|why| not_scorable(format_args!("`{}`", path.display()), &why))?;
+        scenarios.push(scenario);
         paths.push(path);
         runs.push(Arc::new(run));
     }
-    Ok((paths, runs))
+    Ok((scenarios, paths, runs))
 }

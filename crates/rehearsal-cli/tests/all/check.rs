@@ -279,16 +279,17 @@ fn help_says_what_there_is() {
             --- stdout
             Check scenario files without running them
 
-            Usage: rehearse check [OPTIONS] <PATH>...
+            Usage: rehearse check [OPTIONS] [PATH]...
 
             Arguments:
-              <PATH>...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
-                         or patterns
+              [PATH]...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
+                         or patterns; without any, those that `scenarios` of `rehearsal.yaml` names
 
             Options:
                   --filter <EXPR>        Only scenarios that fit: words for names and tags, joined by `and`,
                                          `or`, `not`; `tag:WORD`, `name:WORD`
-                  --case <NAME>          Only scenarios with exactly this name; may be given several times
+                  --case <NAME>          Only scenarios with exactly this name, or of several cases of a file
+                                         just this one; may be given several times
                   --model <ROLE=SPEC>    A model for a part: `agent`, `user`, `judge`, or another key; such as
                                          `judge=openai:gpt-4o`
                   --agent <FILE>         A YAML file with an `agent` for the scenarios, in place of their own

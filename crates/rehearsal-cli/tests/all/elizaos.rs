@@ -262,3 +262,59 @@ fn a_judge_may_answer_in_a_code_fence_and_be_as_sure_as_it_likes() {
     assert!(ran.stdout.contains("it was asked 3 times"), "{}", ran.stdout);
     assert!(ran.stdout.contains("\"maybe\""), "{}", ran.stdout);
 }
+
+const MATRIX: &str = "
+name: Ways to ask
+base_scenario: base.scenario.yaml
+runs_per_combination: 2
+matrix:
+  - parameter: 'run[0].input'
+    values: [find it, look for it]
+  - parameter: 'run[0].evaluations[0].value'
+    values: [found, lost]
+";
+
+fn with_matrix(matrix: &str) -> Folder {
+    let base = theirs("", FINDS);
+    Folder::new(&[("m/base.scenario.yaml", &base), ("m/x.matrix.yaml", matrix), ("agent.yaml", SAYS)])
+}
+
+#[test]
+fn a_matrix_file_runs_every_combination_and_what_fails_counts() {
+    let folder = with_matrix(MATRIX);
+    let dry = folder.run("matrix m/x.matrix.yaml --dry-run");
+    assert_eq!(dry.code, 0, "{}{}", dry.stdout, dry.stderr);
+    for part in [
+        "combination   2  run[0].input = find it, run[0].evaluations[0].value = lost",
+        "4 combinations, 8 runs",
+        "to run them: the scenario does not say what is under test",
+    ] {
+        assert!(dry.stdout.contains(part), "no `{part}` in {}", dry.stdout);
+    }
+    assert!(!folder.path().join(".rehearsal").exists());
+    let more = ["matrix m/x.matrix.yaml --parallel 2", "run m/x.matrix.yaml --compat elizaos"];
+    for command in more {
+        let ran = folder.run(&format!("{command} --agent agent.yaml --no-store"));
+        assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("8 runs: 4 passed, 4 failed"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("evaluations[0].value=lost  0/2 (0 %)"), "{}", ran.stdout);
+    }
+    let one = folder.run("matrix m/x.matrix.yaml --agent agent.yaml --no-store --filter FOUND --repeat 1");
+    assert!(one.stdout.contains("2 cases: 2 passed"), "{}{}", one.stdout, one.stderr);
+}
+
+#[test]
+fn what_is_wrong_with_a_matrix_file_is_told() {
+    for (from, to, part) in [
+        ("base.scenario", "bas.scenario", "`m/bas.scenario.yaml` cannot be read"),
+        ("run[0].input", "run[0].inputs", "did you mean `input`?"),
+        ("run[0].input", "run[7].input", "there is no `7.input` in `run`"),
+        ("[found, lost]", "[]", "`values` of an axis is empty"),
+        ("combination: 2", "combination: 0", "must be from 1"),
+        ("base_scenario: base.scenario.yaml\n", "base_scenario:\n", "`base_scenario`"),
+    ] {
+        let ran = with_matrix(&MATRIX.replace(from, to)).run("matrix m/x.matrix.yaml --dry-run");
+        assert_eq!(ran.code, 2, "{to}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(part), "{to}: no `{part}` in {}", ran.stderr);
+    }
+}

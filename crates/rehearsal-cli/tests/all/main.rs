@@ -22,6 +22,8 @@ mod model_slips;
 mod numbers;
 mod people;
 mod progress;
+mod project;
+mod rows;
 mod run;
 mod runners;
 mod schema;

@@ -894,9 +894,15 @@ fn variables_of_a_file_reach_commands_and_headers_and_are_written_nowhere() {
         exit 2
         --- stdout
         --- stderr
-        error: b.scenario.yaml: a header names the environment variable `TOKEN`, which is not set
+        error[unset-variable]: the environment variable `TOKEN` is not set
+         --> b.scenario.yaml:7:38
+          |
+        7 |     headers: {authorization: 'Bearer ${env.TOKEN}'}
+          |                                      ^^^^^^^^^^^^
+          |
+        help: set it, or put it into a file for `--env-file`, before this is run
 
-        hint: set it, or put it into a file for `--env-file`
+        error: 1 file cannot be used; nothing was run
     "#]]);
     folder.run("run . --env-file broken.env").check(&expect![[r#"
         exit 2
@@ -1135,7 +1141,7 @@ fn files_of_the_other_runner_need_to_be_told_and_an_agent() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         error[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1170,7 +1176,7 @@ fn files_of_the_other_runner_need_to_be_told_and_an_agent() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         warning[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1215,7 +1221,7 @@ fn files_of_the_other_runner_are_run_with_an_agent_of_ours() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         warning[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1266,16 +1272,17 @@ fn help_says_what_there_is() {
         --- stdout
         Run scenarios and judge what came of them
 
-        Usage: rehearse run [OPTIONS] <PATH>...
+        Usage: rehearse run [OPTIONS] [PATH]...
 
         Arguments:
-          <PATH>...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
-                     or patterns
+          [PATH]...  Scenario files, folders in which every `*.scenario.yaml` and `*.scenario.yml` is taken,
+                     or patterns; without any, those that `scenarios` of `rehearsal.yaml` names
 
         Options:
               --filter <EXPR>        Only scenarios that fit: words for names and tags, joined by `and`,
                                      `or`, `not`; `tag:WORD`, `name:WORD`
-              --case <NAME>          Only scenarios with exactly this name; may be given several times
+              --case <NAME>          Only scenarios with exactly this name, or of several cases of a file
+                                     just this one; may be given several times
               --model <ROLE=SPEC>    A model for a part: `agent`, `user`, `judge`, or another key; such as
                                      `judge=openai:gpt-4o`
               --agent <FILE>         A YAML file with an `agent` for the scenarios, in place of their own
@@ -1336,12 +1343,9 @@ fn what_the_command_line_gets_wrong_is_told() {
         exit 2
         --- stdout
         --- stderr
-        error: the following required arguments were not provided:
-          <PATH>...
+        error: no scenario is named
 
-        Usage: rehearse run <PATH>...
-
-        For more information, try '--help'.
+        hint: name files, folders or patterns, or write them into `rehearsal.yaml`: scenarios: [tests]
     "#]]);
     folder.run("run . --timeout 0").check(&expect![[r#"
         exit 2

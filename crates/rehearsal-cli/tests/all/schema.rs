@@ -90,7 +90,7 @@ fn an_unknown_kind_is_refused_with_those_that_are_known() {
     assert_eq!(output.status.code(), Some(2));
     expect![[r#"
         error: invalid value 'results' for '[OF]'
-          [possible values: file, result, agent]
+          [possible values: file, result, agent, config]
 
           tip: a similar value exists: 'result'
 

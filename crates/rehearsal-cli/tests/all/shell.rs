@@ -132,6 +132,7 @@ fn the_manual_is_printed_or_written_a_page_for_each_command() {
     expect![[r#"
         man/man1/rehearse.1
         man/man1/rehearse-run.1
+        man/man1/rehearse-matrix.1
         man/man1/rehearse-check.1
         man/man1/rehearse-score.1
         man/man1/rehearse-serve.1
@@ -143,6 +144,7 @@ fn the_manual_is_printed_or_written_a_page_for_each_command() {
         man/man1/rehearse-import.1
         man/man1/rehearse-eval.1
         man/man1/rehearse-init.1
+        man/man1/rehearse-config.1
         man/man1/rehearse-personas.1
         man/man1/rehearse-schema.1
         man/man1/rehearse-completions.1

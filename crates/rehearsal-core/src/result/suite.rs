@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CaseResult, Verdict};
+use super::{CaseResult, CaseTable, Verdict};
 
 /// What a suite came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct SuiteResult {
     /// Statistics of each case over its repeats, where a case was repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<RepeatStatistics>,
+    /// What cases came to by their variants, where a matrix made them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<CaseTable>,
 }
 
 impl SuiteResult {

@@ -88,14 +88,14 @@ pub enum CompileError {
         /// The variable.
         name: String,
     },
-    /// A variable of the environment that a header names is not set.
-    #[error("a header names the environment variable `{name}`, which is not set")]
+    /// A variable of the environment that a text such as a header or an address names is not set.
+    #[error("`${{env.{name}}}` names an environment variable that is not set")]
     UnsetHeader {
         /// The variable.
         name: String,
     },
-    /// A header names a variable and does not end its name.
-    #[error("a header has `${{env.` without its `}}`")]
+    /// A text names a variable and does not end its name.
+    #[error("a text has `${{env.` without its `}}`")]
     UnclosedHeader,
     /// A header of a tool cannot have its value.
     #[error("the header `{header}` of tool `{tool}` cannot have this value")]

@@ -12,7 +12,7 @@ use rehearsal_world::remote::{HttpAgent, HttpSettings, UsagePaths};
 use super::{CompileError, Compiled};
 use crate::HttpEndpoint;
 #[cfg(feature = "http")]
-use crate::play::http_tool::filled;
+use crate::filled::filled;
 
 impl Compiled {
     #[cfg(not(feature = "http"))]

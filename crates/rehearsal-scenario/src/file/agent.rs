@@ -120,6 +120,8 @@ pub struct ToolDefinition {
     pub output: Option<Value>,
     /// What it does for real.
     pub implementation: Option<Implementation>,
+    /// The folder of the file in which it stands, where other scenarios share it: its command runs there.
+    pub home: Option<PathBuf>,
     /// Where it stands in the file.
     pub span: Range<usize>,
 }
@@ -245,7 +247,9 @@ fn read_chat(
     let model = fields.text(reader, "model").unwrap_or_default();
     let server = fields.get("start").and_then(|node| read_server(reader, node));
     let text = format!("openai-compatible:{model}@{url}");
-    if let (Some(node), Err(why)) = (fields.get("url"), specification(&text.replace("${port}", "1"))) {
+    if let (Some(node), Err(why)) = (fields.get("url"), specification(&text.replace("${port}", "1")))
+        && !text.contains("${env.")
+    {
         reader.report(why.into_problem("bad-address", node.span.clone()));
     }
     report_port(reader, &mut fields, &url, server.is_some());
@@ -310,6 +314,10 @@ fn is_address(_: &str) -> bool {
 
 #[cfg(feature = "http")]
 fn is_address(url: &str) -> bool {
+    // What the environment fills in is not known here.
+    if url.contains("${env.") {
+        return true;
+    }
     let parsed = reqwest::Url::parse(&url.replace("${port}", "1"));
     parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some())
 }
@@ -368,7 +376,7 @@ fn read_server(reader: &mut Reader<'_>, node: &Node) -> Option<Server> {
 }
 
 /// A line for the shell, or a program and its arguments.
-pub(super) fn read_command(reader: &mut Reader<'_>, node: &Node, what: &str) -> Option<CommandLine> {
+pub(crate) fn read_command(reader: &mut Reader<'_>, node: &Node, what: &str) -> Option<CommandLine> {
     let command = match &node.value {
         NodeValue::List(_) => CommandLine::Words(reader.texts(node, what)),
         _ => CommandLine::Shell(reader.text(node, what)?),
@@ -404,6 +412,7 @@ fn read_tool(reader: &mut Reader<'_>, node: &Node) -> Option<ToolDefinition> {
         parameters: read_schema(reader, &mut fields, "parameters"),
         output: read_schema(reader, &mut fields, "output"),
         implementation,
+        home: reader.shared_folder(node.span.start),
         span: node.span.clone(),
         name,
     };

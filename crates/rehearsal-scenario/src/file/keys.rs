@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 mod agent;
 mod models;
+mod reuse;
 mod setup;
 mod speakers;
 mod steps;
@@ -17,6 +18,7 @@ mod world;
 
 pub(crate) use agent::*;
 pub(crate) use models::*;
+pub(crate) use reuse::*;
 pub(crate) use setup::*;
 pub(crate) use speakers::*;
 pub(crate) use steps::*;
@@ -40,7 +42,10 @@ pub(crate) static SCENARIO: Table = Table::new(
             "What the scenario is about, in a sentence or two.",
         ),
         Key::optional("tags", Form::Texts, "Words to select the scenario by, as in `--filter tag:billing`."),
-        Key::optional("agent", Form::Part(&AGENT), "What is under test."),
+        USE_KEY,
+        CASES_KEY,
+        MATRIX_KEY,
+        Key::optional("agent", AGENT_OF_SCENARIO, "What is under test."),
         Key::optional(
             "models",
             Form::Part(&MODELS),

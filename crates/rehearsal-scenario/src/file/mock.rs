@@ -43,6 +43,8 @@ pub struct Mock {
     pub span: Range<usize>,
     /// Whether it stands in the agent's file, which is not the scenario's.
     pub of_agent: bool,
+    /// The file in which it stands, where other scenarios share it.
+    pub shared: Option<String>,
 }
 
 /// When a mock answers: all that is given must hold.
@@ -119,8 +121,10 @@ pub(super) fn read(
         line,
         span,
         of_agent: false,
+        shared: reader.shared_file(node.span.start),
     };
-    if let (Some(place), Some(agent)) = (fields.key_span("method"), agent)
+    // What is shared may play tools that only other agents have.
+    if let (Some(place), Some(agent)) = (fields.key_span("method"), agent.filter(|_| mock.shared.is_none()))
         && let Some(problem) = unknown_tool(&mock, agent, place)
     {
         reader.report_without_effect(problem);

@@ -174,6 +174,8 @@ fn read_provider(
         return Some(ModelChoice::Person);
     }
     match specification(&text) {
+        // What the environment fills in is not known here.
+        Err(_) if text.contains("${env.") => Some(ModelChoice::Provider(text)),
         Ok(()) => Some(ModelChoice::Provider(text)),
         Err(why) => {
             reader.report(why.into_problem("unknown-model", node.span.clone()));

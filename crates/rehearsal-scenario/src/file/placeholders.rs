@@ -1,12 +1,23 @@
-//! What looks like a variable and is none: `${EMAIL}` goes out as it stands.
+//! What looks like a variable and is none: `${EMAIL}` goes out as it stands. And `${env.NAME}`, which is filled in where
+//! nothing is written down of it.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::read::Reader;
+use crate::read::{Dialect, Reader};
 use crate::yaml::{Entry, Node, NodeValue};
 use crate::{Problem, Severity};
+
+/// Which placeholders are filled in before a file is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Filled {
+    /// `${row.NAME}`.
+    pub(crate) row: bool,
+    /// `${matrix.NAME}`.
+    pub(crate) matrix: bool,
+}
 
 /// Something like `${EMAIL}`.
 static PLACEHOLDER: LazyLock<Regex> =
@@ -23,16 +34,70 @@ enum Use {
     Header,
     /// An address, in which `${port}` is filled in.
     Address,
+    /// Which model it is, and where.
+    Model,
+    /// Commands, bodies of requests and variables, which have placeholders of their own.
+    Program,
     /// Code, files, templates with placeholders of their own, patterns, and remarks.
     Apart,
 }
 
-/// Warns of placeholders that nothing fills in.
-pub(super) fn report(reader: &mut Reader<'_>, root: &Node) {
-    walk(reader, root, "", Use::Sent);
+impl Use {
+    /// Whether `${env.NAME}` is filled in here: only where the value is written down nowhere.
+    fn takes_env(self) -> bool {
+        matches!(self, Self::Header | Self::Address | Self::Model | Self::Program)
+    }
 }
 
-fn walk(reader: &mut Reader<'_>, node: &Node, within: &str, used: Use) {
+/// Reports placeholders that nothing fills in.
+pub(crate) fn report(reader: &mut Reader<'_>, root: &Node, filled: Filled) {
+    walk(root, "", Use::Sent, &mut |node, text, used| {
+        if used != Use::Program {
+            report_text(reader, node, text, used, filled);
+        }
+    });
+}
+
+/// The variables of the environment that are filled in, each with its place.
+pub(crate) fn env(root: &Node, source: &str) -> Vec<(String, Range<usize>)> {
+    let mut found = Vec::new();
+    walk(root, "", Use::Sent, &mut |node, text, used| {
+        for (name, at) in crate::filled::names(text).filter(|_| used.takes_env()) {
+            let written = source.get(node.span.clone()).and_then(|source| source.find(&text[at.clone()]));
+            let place = written
+                .map_or(node.span.clone(), |from| node.span.start + from..node.span.start + from + at.len());
+            found.push((name.to_owned(), place));
+        }
+    });
+    found
+}
+
+/// The tree in which `$${env.NAME}` stands for these characters, where nothing is filled in.
+pub(crate) fn settled(mut root: Node) -> Node {
+    settle(&mut root, "", Use::Sent);
+    root
+}
+
+fn settle(node: &mut Node, within: &str, used: Use) {
+    match &mut node.value {
+        NodeValue::Map(entries) if is_of_files(entries) => {}
+        NodeValue::Map(entries) => {
+            for entry in entries {
+                let used = use_of(&entry.key, within, used);
+                if used != Use::Apart {
+                    settle(&mut entry.value, &entry.key, used);
+                }
+            }
+        }
+        NodeValue::List(items) => items.iter_mut().for_each(|item| settle(item, within, used)),
+        NodeValue::Text(text) if !used.takes_env() && text.contains("$${env.") => {
+            *text = text.replace("$${env.", "${env.");
+        }
+        _ => {}
+    }
+}
+
+fn walk(node: &Node, within: &str, used: Use, tell: &mut dyn FnMut(&Node, &str, Use)) {
     match &node.value {
         // Files have placeholders of their own: those of shells, templates and programs.
         NodeValue::Map(entries) if is_of_files(entries) => {}
@@ -40,12 +105,12 @@ fn walk(reader: &mut Reader<'_>, node: &Node, within: &str, used: Use) {
             for entry in entries {
                 let used = use_of(&entry.key, within, used);
                 if used != Use::Apart {
-                    walk(reader, &entry.value, &entry.key, used);
+                    walk(&entry.value, &entry.key, used, tell);
                 }
             }
         }
-        NodeValue::List(items) => items.iter().for_each(|item| walk(reader, item, within, used)),
-        NodeValue::Text(text) => report_text(reader, node, text, used),
+        NodeValue::List(items) => items.iter().for_each(|item| walk(item, within, used, tell)),
+        NodeValue::Text(text) => tell(node, text, used),
         _ => {}
     }
 }
@@ -60,29 +125,65 @@ fn use_of(key: &str, within: &str, used: Use) -> Use {
         // They are templates.
         ("instructions", "user_simulator") | ("prompt" | "response", "bridge") | ("stateFn", _) => Use::Apart,
         ("description", "tools") | ("prompt", _) => Use::Sent,
-        ("headers", "http") => Use::Header,
-        ("url", "http" | "chat") | ("http", "tools") if used == Use::Sent => Use::Address,
+        ("headers", "http" | "mcp") => Use::Header,
+        ("models" | "judges", "") | ("model", "chat") => Use::Model,
+        ("script" | "rules", _) if used == Use::Model => Use::Sent,
+        ("environment" | "variables", "")
+        | ("variables", "environment")
+        | ("request", "http")
+        | ("start", "http" | "chat")
+        | ("command" | "cwd", "agent" | "tools" | "start" | "mcp" | "world")
+        | ("seed", "setup") => Use::Program,
+        ("url", "http" | "chat" | "mcp") | ("http", "tools") if used == Use::Sent => Use::Address,
         ("evaluations" | "turn_evaluations" | "final_evaluations" | "when" | "termination_conditions", _) => {
             Use::Compared
         }
         (
             "name" | "description" | "tags" | "environment" | "variables" | "prices" | "plugins" | "judgment"
-            | "code" | "command" | "seed" | "start" | "virtual_fs" | "responseFn" | "matcher" | "expression"
-            | "pattern" | "user_matches" | "request" | "parameters" | "output" | "output_schema" | "schema"
-            | "json_schema" | "path" | "type",
+            | "code" | "command" | "cwd" | "seed" | "start" | "virtual_fs" | "responseFn" | "matcher"
+            | "expression" | "pattern" | "user_matches" | "request" | "parameters" | "output"
+            | "output_schema" | "schema" | "json_schema" | "path" | "type",
             _,
         ) => Use::Apart,
         _ => used,
     }
 }
 
-fn report_text(reader: &mut Reader<'_>, node: &Node, text: &str, used: Use) {
+fn report_text(reader: &mut Reader<'_>, node: &Node, text: &str, used: Use, filled: Filled) {
     for found in PLACEHOLDER.find_iter(text) {
+        // `$${row.name}` stands for the characters.
+        let is_escaped = text[..found.start()].ends_with('$');
         let found = found.as_str();
         let word = &found[2..found.len() - 1];
+        let root = word.split('.').next().unwrap_or_default();
+        let is_ours = ["row", "matrix", "env"].contains(&root);
+        let is_filled = (filled.row && root == "row") || (filled.matrix && root == "matrix");
+        if is_filled || (is_escaped && is_ours) {
+            continue;
+        }
+        let mut severity = Severity::Warning;
         let (what, help) = match used {
-            Use::Header if word.starts_with("env.") => continue,
+            _ if root == "env" && word != root && used.takes_env() => continue,
             Use::Address if word == "port" => continue,
+            Use::Sent | Use::Compared
+                if root == "env" && word != root && reader.dialect == Dialect::Rehearsal =>
+            {
+                severity = Severity::Error;
+                (
+                    "is not filled in here: what is said, mocked and compared is written down, and no value of the \
+                     environment is",
+                    format!(
+                        "it can stand in addresses, headers, requests, commands, variables and models; `$${{{word}}}` \
+                         stands for the characters themselves"
+                    ),
+                )
+            }
+            _ if root == "row" && word != root => {
+                ("has no row that it could come from", "add rows: cases: [{…}]".to_owned())
+            }
+            _ if root == "matrix" && word != root => {
+                ("has no matrix that it could come from", "add one: matrix: {AXIS: [a, b]}".to_owned())
+            }
             Use::Header => ("is sent as it stands", format!("to fill it in, write: ${{env.{word}}}")),
             Use::Address => ("is sent as it stands", "only `${port}` is filled in in addresses".to_owned()),
             Use::Compared => (
@@ -98,7 +199,7 @@ fn report_text(reader: &mut Reader<'_>, node: &Node, text: &str, used: Use) {
         let from = node.span.start + written.unwrap_or_default();
         let end = if written.is_some() { from + found.len() } else { node.span.end };
         let mut problem = Problem::error("not-filled-in", from..end, format!("`{found}` {what}"));
-        problem.severity = Severity::Warning;
+        problem.severity = severity;
         reader.report(problem.help(help));
     }
 }

@@ -8,7 +8,7 @@ use rehearsal_world::environment;
 use serde_json::Value;
 
 use super::keys::SETUP;
-use super::{AgentUnderTest, Setup, agent, mock};
+use super::{AgentUnderTest, Mock, Setup, agent, mock};
 use crate::Problem;
 use crate::read::{Dialect, Reader, nearest};
 use crate::yaml::{Node, NodeValue};
@@ -33,8 +33,11 @@ pub(super) fn read(
     let known = agent.filter(|_| !tools.world);
     let mut fields = reader.fields(node, "`setup`", &SETUP)?;
     let mocks = fields.list(reader, "mocks");
-    let mocks = mocks.iter().filter_map(|node| mock::read(reader, node, Some(context), known)).collect();
-    mock::report_unreachable(reader, &fields, agent);
+    let mocks: Vec<Mock> =
+        mocks.iter().filter_map(|node| mock::read(reader, node, Some(context), known)).collect();
+    if mocks.is_empty() || mocks.iter().any(|mock| mock.shared.is_none()) {
+        mock::report_unreachable(reader, &fields, agent);
+    }
     let virtual_fs = fields.get("virtual_fs").map(|node| read_files(reader, node)).unwrap_or_default();
     let passthrough = fields.get("passthrough").map(|node| read_passthrough(reader, node, agent));
     let seed_span = fields.get("seed").map(|node| node.span.clone()).unwrap_or_default();

@@ -118,7 +118,7 @@ fn read_world(reader: &mut Reader<'_>, node: &Node) -> Option<World> {
         reached: reached?,
         scope,
         timeout_ms,
-        directory: None,
+        directory: reader.shared_folder(node.span.start),
         span: reader.line_span(node.span.start),
     })
 }

@@ -18,6 +18,8 @@ use serde_json::Value;
 use super::told;
 #[cfg(feature = "http")]
 use super::tools::{Reads, TOOL_TIMEOUT, declaration};
+#[cfg(feature = "http")]
+use crate::filled::filled;
 use crate::{CompileError, ToolDefinition};
 
 #[cfg(feature = "http")]
@@ -54,7 +56,8 @@ impl HttpTool<'_> {
     ) -> Result<ToolRef, CompileError> {
         let Self { url, method, headers } = *self;
         let no_address = |why: String| CompileError::Address { url: url.clone(), why };
-        let url = reqwest::Url::parse(url).map_err(|error| no_address(error.to_string()))?;
+        let url =
+            reqwest::Url::parse(&filled(url, variable)?).map_err(|error| no_address(error.to_string()))?;
         let client = rehearsal_world::remote::build_client(&url)?;
         let method = method.parse().map_err(|_| CompileError::Method { method: method.clone() })?;
         let mut request = client.request(method, url);
@@ -72,22 +75,6 @@ impl HttpTool<'_> {
         let run = move |args: Value, _| call_http(request.try_clone(), masker.clone(), reads, args).boxed();
         Ok(FunctionTool::raw(declaration(tool), run).into())
     }
-}
-
-/// A header's value with `${env.NAME}` filled in.
-#[cfg(feature = "http")]
-pub(crate) fn filled(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, CompileError> {
-    let mut text = String::new();
-    let mut rest = value;
-    while let Some((before, after)) = rest.split_once("${env.") {
-        let (name, after) = after.split_once('}').ok_or(CompileError::UnclosedHeader)?;
-        text.push_str(before);
-        let unset = || CompileError::UnsetHeader { name: name.to_owned() };
-        text.push_str(&variable(name).ok_or_else(unset)?);
-        rest = after;
-    }
-    text.push_str(rest);
-    Ok(text)
 }
 
 #[cfg(feature = "http")]

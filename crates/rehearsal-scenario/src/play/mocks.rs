@@ -448,6 +448,9 @@ pub(crate) fn label(index: usize, mock: &Mock) -> String {
     if mock.of_agent {
         return format!("mock of `{}` (line {} of the agent's file)", mock.method, mock.line);
     }
+    if let Some(file) = &mock.shared {
+        return format!("mock of `{}` ({file}:{})", mock.method, mock.line);
+    }
     format!("mocks[{index}] (line {})", mock.line)
 }
 

@@ -18,6 +18,7 @@ use rehearsal_world::environment::{Background, Command, Environment};
 use rehearsal_world::remote::{Connection, Guard, Launcher};
 
 use crate::file::agent::object;
+use crate::filled::filled_command;
 use crate::{CommandLine, CompileError, Implementation, Server, ToolDefinition};
 
 /// How long a real tool may take.
@@ -80,7 +81,10 @@ pub(crate) fn real(
 ) -> Result<Option<ToolRef>, CompileError> {
     match (&tool.implementation, place) {
         (Some(Implementation::Command(command)), Some(place)) => {
-            let (command, place, reads) = (command.clone(), place.clone(), Reads::of(tool));
+            let command = filled_command(command, variable)?;
+            let (mut place, reads) = (place.clone(), Reads::of(tool));
+            // A tool that several scenarios share runs where its file is.
+            place.home = tool.home.clone().unwrap_or(place.home);
             let run = move |args, _| run_command(command.clone(), place.clone(), reads, args).boxed();
             Ok(Some(FunctionTool::raw(declaration(tool), run).into()))
         }

@@ -418,6 +418,7 @@ fn definition(tool: &WorldTool) -> ToolDefinition {
         parameters: Some(declaration.parameters.clone()),
         output: declaration.output.clone(),
         implementation: None,
+        home: None,
         span: 0..0,
     }
 }

@@ -57,7 +57,10 @@ impl Reader<'_> {
 
 /// The keys that the `ElizaOS` runner drops unread, by the map they stand in: they are ours alone.
 const OURS: &[(&str, &[&str])] = &[
-    ("the scenario", &["tags", "agent", "models", "prices", "users", "bridge", "world"]),
+    (
+        "the scenario",
+        &["tags", "use", "cases", "matrix", "agent", "models", "prices", "users", "bridge", "world"],
+    ),
     ("`environment`", &["variables"]),
     ("`setup`", &["passthrough", "seed", "state"]),
     ("step ", &["description", "context", "timeout_ms"]),

@@ -119,7 +119,10 @@ fn a_header_without_its_variable_is_told_before_anything_runs() {
     let http = "http: {url: 'http://127.0.0.1:1', headers: {authorization: 'Bearer ${env.SHOP_KEY}'}}";
     let text = one_call(http, "passthrough: [tool]");
     let error = Play::new(&text).compile().unwrap_err();
-    assert!(error.to_string().contains("`SHOP_KEY`, which is not set"), "{error}");
+    assert!(
+        error.to_string().contains("`${env.SHOP_KEY}` names an environment variable that is not set"),
+        "{error}"
+    );
     Play::new(&text).variable("SHOP_KEY", "secret").compile().unwrap();
     // Nothing needs it while the tool does not run.
     Play::new(&one_call(http, "")).compile().unwrap();

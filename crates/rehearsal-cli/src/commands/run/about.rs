@@ -39,12 +39,11 @@ pub(super) fn about(name: Option<&str>, models: BTreeSet<String>) -> RunAbout {
 
 /// The models that play the agents of these scenarios.
 pub(super) fn models(loaded: &[Loaded]) -> BTreeSet<String> {
-    let scenarios = loaded.iter().map(|one| &one.scenario);
-    scenarios.filter_map(|scenario| model(scenario.agent.as_ref()?, &scenario.models)).collect()
+    loaded.iter().filter_map(|one| one.model.as_deref().map(str::to_owned)).collect()
 }
 
 /// Who plays an agent's model: a provider's model or a person. A script has no name, and an agent elsewhere does not say.
-pub(super) fn model(agent: &AgentUnderTest, models: &[NamedModel]) -> Option<String> {
+pub(crate) fn model(agent: &AgentUnderTest, models: &[NamedModel]) -> Option<String> {
     match &agent.reached {
         Reached::Inline(inline) => match &models.iter().find(|model| model.key == inline.model)?.model {
             ModelChoice::Provider(name) => Some(name.clone()),

@@ -20,12 +20,13 @@ use super::outlet::{Again, Wanted, Writer};
 use super::print::Printer;
 use super::progress::Progress;
 use super::show::{self, Show};
+use super::tally::Tally;
 use super::{about, interrupt};
 use crate::error::{CommandError, cannot_start};
 use crate::load::Colour;
 use crate::place::Place;
 use crate::variables::Variables;
-use crate::{exit, files, output};
+use crate::{exit, files, output, project};
 
 /// How cases are run, and what is left of it.
 #[derive(Debug, Args)]
@@ -36,9 +37,9 @@ pub(crate) struct RunOptions {
     /// How many cases run side by side [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Running")]
     jobs: Option<u32>,
-    /// Run each case so many times
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Running")]
-    repeat: u32,
+    /// Run each case so many times [default: 1]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Running")]
+    repeat: Option<u32>,
     /// Where all chance comes from; the same seed draws the same
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
     seed: u64,
@@ -67,6 +68,7 @@ pub(crate) struct RunOptions {
 }
 
 /// What cases are made with.
+#[derive(Clone)]
 pub(crate) struct Wings {
     program: PathBuf,
     pub(super) variables: Variables,
@@ -132,6 +134,10 @@ pub(super) struct Job {
     pub(super) models: BTreeSet<String>,
     pub(super) eval_set: Option<String>,
     pub(super) colour: Colour,
+    /// How often its files say that each case is run.
+    pub(super) repeat: Option<u32>,
+    /// Counts what cases of a matrix come to.
+    pub(super) tally: Option<Arc<Tally>>,
 }
 
 /// Runs the cases of a job, and keeps, writes and prints what they come to, as they end.
@@ -155,9 +161,10 @@ pub(super) fn drive(
         let about = about::about(options.name.as_deref(), job.models);
         Some(runtime.block_on(Keeping::begin(&options.place, &job.title, about))?)
     };
-    let progress = Progress::new(options.show.quiet, cases.len() as u64 * u64::from(options.repeat));
+    let progress =
+        Progress::new(options.show.quiet, cases.len() as u64 * u64::from(options.repeat(job.repeat)));
     let driver = Driver {
-        plan: options.plan(),
+        plan: options.plan(job.repeat),
         kept: keeping.as_ref().map(|keeping| keeping.run.clone()),
         out,
         cancel: Cancel::default(),
@@ -174,6 +181,7 @@ pub(super) fn drive(
     let mut result = runtime.block_on(driver.run(cases, describe, writer.clone()));
     progress.close();
     result.eval_set = job.eval_set;
+    result.suite.table = job.tally.as_ref().and_then(|tally| tally.table());
     // What a run came to is kept before anything waits for a reader.
     let written = options.write(&result, &writer, driver.out.as_ref());
     let kept = match &keeping {
@@ -216,12 +224,25 @@ pub(super) fn exit_code(result: &RunResult) -> ExitCode {
 }
 
 impl RunOptions {
-    fn plan(&self) -> Plan {
+    /// How often each case is run, where its files say something or nothing.
+    fn repeat(&self, said: Option<u32>) -> u32 {
+        // One run that is repeated exactly is one run.
+        let said = said.filter(|_| self.case_seed.is_none());
+        self.repeat.or(said).unwrap_or(1)
+    }
+
+    /// The same options with another number of cases that run side by side.
+    pub(super) fn with_jobs(mut self, jobs: Option<u32>) -> Self {
+        self.jobs = jobs.or(self.jobs);
+        self
+    }
+
+    fn plan(&self, said: Option<u32>) -> Plan {
         Plan {
             seed: self.seed,
             case_seed: self.case_seed,
-            repeat: self.repeat,
-            jobs: self.jobs.map_or(Suite::DEFAULT_JOBS, |jobs| jobs as usize),
+            repeat: self.repeat(said),
+            jobs: self.jobs.or_else(project::jobs).map_or(Suite::DEFAULT_JOBS, |jobs| jobs as usize),
             fail_fast: self.fail_fast,
         }
     }

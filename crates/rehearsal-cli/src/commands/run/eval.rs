@@ -77,6 +77,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode, CommandError> {
         models: about::model(&file.agent, &file.models).into_iter().collect(),
         eval_set: Some(set.eval_set_id.clone()),
         colour: args.color,
+        repeat: None,
+        tally: None,
     };
     let cases = eval_run(args, set, agents, criteria).cases();
     let unanswered = Arc::new(AtomicBool::new(false));
@@ -123,6 +125,8 @@ fn agent_file(args: &EvalArgs) -> Result<AgentFile, CommandError> {
         local_code: false,
         compat: None,
         color: args.color,
+        combinations: None,
+        variables: crate::variables::Variables::default(),
     };
     let mut file = selection.agent_file(&args.agent)?;
     for (role, spec) in &args.models {

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use rehearsal_core::{
-    CaseResult, EvaluationResult, EvaluationScope, Evidence, Failure, Ledger, LineKind, MetricResult,
-    MetricStatus, Phase, StepResult, StepStatus, SuiteResult, Verdict, transcript,
+    CaseResult, CaseTable, EvaluationResult, EvaluationScope, Evidence, Failure, Ledger, LineKind,
+    MetricResult, MetricStatus, Phase, StepResult, StepStatus, SuiteResult, TableCell, TableRow, Verdict,
+    transcript,
 };
 
 use super::progress::{seconds, word};
@@ -238,10 +239,58 @@ impl Printer {
         }
     }
 
+    /// What cases came to by their variants: how many runs of how many passed.
+    fn table(self, text: &mut String, table: &CaseTable) {
+        let shown = |cell: Option<TableCell>| match cell {
+            None => "-".to_owned(),
+            Some(TableCell { runs, passed }) => format!("{passed}/{runs}"),
+        };
+        let rate = |cell: TableCell| match cell.runs {
+            0 => "-".to_owned(),
+            runs => {
+                format!("{}/{runs} ({:.0} %)", cell.passed, 100.0 * f64::from(cell.passed) / f64::from(runs))
+            }
+        };
+        for (at, variant) in table.variants.iter().enumerate() {
+            let _ = writeln!(text, "{:>4}  {}  {}", letter(at), one_line(&variant.name), rate(variant.all));
+        }
+        let most = if self.detail == Detail::Verbose { usize::MAX } else { MOST_ROWS };
+        let rows: Vec<&TableRow> = table.rows.iter().take(most).collect();
+        let names: Vec<String> = rows.iter().map(|row| one_line(&row.name)).collect();
+        let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let _ = write!(text, "{:widest$}", "");
+        for at in 0..table.variants.len() {
+            let _ = write!(text, "{:>7}", letter(at));
+        }
+        text.push('\n');
+        for (row, name) in rows.iter().zip(&names) {
+            let _ = write!(text, "{name:<widest$}");
+            for cell in &row.cells {
+                let code = match cell {
+                    Some(cell) if cell.passed == cell.runs => "32",
+                    Some(_) => "31",
+                    None => "2",
+                };
+                let _ = write!(text, "{}", self.paint(code, &format!("{:>7}", shown(*cell))));
+            }
+            text.push('\n');
+        }
+        match table.rows.len().saturating_sub(most) {
+            0 => {}
+            more => {
+                let _ = writeln!(text, "… and {more} more cases; `--verbose` shows all");
+            }
+        }
+        text.push('\n');
+    }
+
     /// The counts of a run of cases, each called a `noun`, and what repeats say together.
     pub(crate) fn summary(self, noun: &str, suite: &SuiteResult, took: u64) -> String {
-        let SuiteResult { summary, repeats, .. } = suite;
+        let SuiteResult { summary, repeats, table, .. } = suite;
         let mut text = String::new();
+        if let Some(table) = table {
+            self.table(&mut text, table);
+        }
         for repeat in repeats {
             let (low, high) = repeat.wilson;
             let _ = writeln!(
@@ -274,6 +323,18 @@ impl Printer {
         );
         let _ = write!(text, "{} {runs}{plural}: {} in {}", summary.total, parts.join(", "), seconds(took));
         text
+    }
+}
+
+/// The most cases of a table that are shown unless all are asked for.
+const MOST_ROWS: usize = 30;
+
+/// What a column is called: A to Z, then AA and so on.
+fn letter(at: usize) -> String {
+    let last = char::from(b'A' + u8::try_from(at % 26).unwrap_or_default());
+    match at / 26 {
+        0 => last.to_string(),
+        more => format!("{}{last}", letter(more - 1)),
     }
 }
 

@@ -15,6 +15,7 @@ import { took as inTime } from "../parts/took";
 import { VerdictBadge } from "../parts/VerdictBadge";
 import { useRunResult, useSource } from "../source";
 import { CaseTable } from "./CaseTable";
+import { VariantTable } from "./VariantTable";
 
 /** One run: its counts, and each of its cases. */
 export function RunRoom({ id }: { id: string }) {
@@ -25,6 +26,7 @@ export function RunRoom({ id }: { id: string }) {
   return (
     <div className="stack">
       <RunHead run={read.data} result={result} />
+      {result?.table && <VariantTable table={result.table} />}
       {result ? <CaseTable run={id} cases={result.cases} /> : <NoResult run={read.data} />}
     </div>
   );
