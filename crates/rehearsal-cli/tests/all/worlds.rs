@@ -213,7 +213,7 @@ fn a_reference_that_cannot_be_made_decides_nothing() {
     passes(&scenario(REFUND, "", &asks(", allow_errors: true")));
     fails(
         &scenario("", "", "      - {type: world_state, after: [{tool: fly}]}"),
-        &["ERROR", "`fly`: the world offers no such tool at that moment"],
+        &["ERROR", "is of `fly`, and the world offers no such tool at that moment"],
     );
     fails(
         &scenario("", "", "      - {type: world_state, after: [{tool: die}]}"),
