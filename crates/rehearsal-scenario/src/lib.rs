@@ -18,12 +18,13 @@ pub use compile::{
     Backstage, BuildModel, CompileError, ModelUnusable, ReadVariable, compile, compile_agent, compile_in,
 };
 pub use file::{
-    Action, AgentFile, AgentUnderTest, AnsweredBy, BridgeExpressions, CheckOptions, Checked, CommandLine,
-    Conversation, ConversationOpening, ConversationUser, Evaluation, HttpEndpoint, Implementation,
-    InlineAgent, Knowledge, LlmCondition, MadeFrom, Mock, MockError, MockWhen, ModelChoice, NamedModel,
-    Plugin, Reached, Scenario, ScriptTurn, ScriptedCall, ScriptedCondition, ScriptedReply, ScriptedRule,
-    Server, Setup, SimulatedUser, Step, Strategy, TerminationCondition, TerminationKind, ToolDefinition,
-    ToolUser, UserSimulator, UserTool, Variable, World, WorldReached, check, check_agent, check_with,
+    Action, AgentFile, AgentUnderTest, AnsweredBy, BridgeExpressions, CallsInAnswer, CheckOptions, Checked,
+    CommandLine, Conversation, ConversationOpening, ConversationUser, Evaluation, HttpEndpoint,
+    Implementation, InlineAgent, Knowledge, LlmCondition, MadeFrom, Mock, MockError, MockWhen, ModelChoice,
+    NamedModel, Plugin, Reached, Scenario, ScriptTurn, ScriptedCall, ScriptedCondition, ScriptedReply,
+    ScriptedRule, Server, Setup, SimulatedUser, Step, Strategy, TerminationCondition, TerminationKind,
+    ToolDefinition, ToolUser, UserSimulator, UserTool, Variable, World, WorldReached, check, check_agent,
+    check_with,
 };
 pub use personas::{Persona, personas};
 pub use play::checks::PythonWorkers;
