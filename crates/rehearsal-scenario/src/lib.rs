@@ -9,6 +9,7 @@ mod personas;
 mod play;
 mod problem;
 mod read;
+mod record;
 mod report;
 mod schema;
 mod score;
@@ -30,6 +31,7 @@ pub use personas::{Persona, personas};
 pub use play::checks::PythonWorkers;
 pub use problem::{Problem, Severity, Style, line_and_column};
 pub use read::Dialect;
+pub use record::{NotRecordable, Recorded};
 pub use rehearsal_core::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted};
 pub use rehearsal_metrics::evaluator::{
     AnswerPath, ArgumentPattern, CallStatus, Check, Expectation, FlowPattern, JsonPathCheck, Place,

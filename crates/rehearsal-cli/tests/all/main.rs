@@ -21,6 +21,7 @@ mod model_slips;
 mod numbers;
 mod people;
 mod progress;
+mod record;
 mod run;
 mod runners;
 mod schema;

@@ -1,0 +1,264 @@
+//! Sessions that become scenarios, as a user makes them: played once, run ever after.
+
+use std::fs;
+
+use expect_test::expect;
+use rehearsal_core::json::from_str;
+use serde_json::Value;
+
+use crate::support::Folder;
+
+/// A scenario with what there is: two messages, a tool that fails, state, a conversation, arguments that look like a
+/// query, texts of several lines.
+const PLAYED: &str = r#"name: "Refunds: an order"
+description: Two messages and a talk
+environment: {type: local}
+agent:
+  name: desk
+  instructions: |
+    Refund orders.
+
+      # look them up first
+    "Be kind": always.
+  tools:
+    - {name: find, description: 'Finds: an order', parameters: {type: object, properties: {id: {type: string}}, required: [id]}}
+    - {name: shop.refund, description: "yes", parameters: {type: object, properties: {id: {type: string}, how: {type: object}}}}
+    - {name: clock, output: {type: string}}
+models:
+  agent:
+    script:
+      - {call: find, args: {id: A1}}
+      - {calls: [{tool: shop.refund, args: {id: A1, how: {$gte: [1, 2.50, null, true, "no"]}}}, {tool: clock}]}
+      - "It is refunded: \"A1\".\nAnything else?"
+      - {call: find, args: {number: 7}, invalid: true}
+      - {call: find, args: {id: "17"}}
+      - There is none.
+      - {call: clock}
+      - {say: One moment., call: find, args: {id: A1}}
+      - "- bye"
+      - Good night.
+setup:
+  state: {session: {level: 1}}
+  mocks:
+    - {method: find, when: {input: {id: A1}, context: {step: 1}}, response: {sum: 20, note: "a: b # c"}}
+    - {method: find, when: {input: {id: A1}, context: {step: 3}}, response: {sum: 0}}
+    - {method: find, when: {input: {id: "17"}}, error: {code: NOT_FOUND, message: "no such order: 17", status: 404}}
+    - {method: refund, service: shop, response: null, state: {session: {refunded: {A1: 20}}}}
+    - {method: clock, response: "12:30"}
+run:
+  - name: first
+    input: "Please refund A1"
+    evaluations: [{type: state, matches: {session.refunded.A1: 20}}]
+  - input: |
+      And 17?
+      Or not?
+    evaluations: []
+  - conversation:
+      max_turns: 4
+      user: {script: ["What: is the time?", "true"]}
+    evaluations: []
+judgment: {strategy: all_pass}
+"#;
+
+/// A folder in which that was run, and its session.
+fn played() -> (Folder, String) {
+    let folder = Folder::new(&[("a.scenario.yaml", PLAYED)]);
+    let ran = folder.run("run a.scenario.yaml --quiet");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let listed: Value = from_str(&folder.run("sessions --json").stdout).unwrap();
+    let id = listed[0]["id"].as_str().unwrap().to_owned();
+    (folder, id)
+}
+
+fn run(folder: &Folder, args: &str, code: i32) -> String {
+    let ran = folder.run(args);
+    assert_eq!(ran.code, code, "{args}: {}{}", ran.stdout, ran.stderr);
+    ran.stdout + &ran.stderr
+}
+
+#[test]
+fn a_session_becomes_a_scenario_that_passes_and_fails_when_something_changes() {
+    let (folder, id) = played();
+    let told = run(&folder, &format!("init --from {id} --out new/refund.scenario.yaml"), 0);
+    assert!(told.starts_with("wrote new/refund.scenario.yaml\n"), "{told}");
+    assert!(!told.contains("warning"), "{told}");
+    let path = folder.path().join("new/refund.scenario.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    expect![[r##"
+        # yaml-language-server: $schema=./scenario.schema.json
+
+        # Made from session ID: what was said, what the tools gave and what was called are its own.
+
+        name: "Refunds: an order (recorded)"
+        description: What desk did in session ID, and does ever after
+        tags: [recorded]
+
+        agent:
+          name: desk
+          instructions: |
+            Refund orders.
+
+              # look them up first
+            "Be kind": always.
+          tools:
+            - name: find
+              description: "Finds: an order"
+              parameters: {type: object, properties: {id: {type: string}}, required: [id]}
+            - name: shop.refund
+              description: "yes"
+              parameters: {type: object, properties: {id: {type: string}, how: {type: object}}}
+            - name: clock
+              parameters: {type: object}
+              output: {type: string}
+
+        # These are the answers that were recorded, so that the file passes as it is. To ask the agent's model
+        # each time, write its provider and name here instead:
+        #   agent: openai:gpt-4o-mini
+        models:
+          agent:
+            script:
+              - calls:
+                  - {tool: find, args: {id: A1}}
+              - calls:
+                  - {tool: shop.refund, args: {id: A1, how: {"$gte": [1, 2.5, null, true, "no"]}}}
+                  - {tool: clock}
+              - say: |-
+                  It is refunded: "A1".
+                  Anything else?
+              - calls:
+                  - {tool: find, args: {number: 7}}
+                invalid: true
+              - calls:
+                  - {tool: find, args: {id: "17"}}
+              - say: There is none.
+              - calls:
+                  - {tool: clock}
+              - say: One moment.
+                calls:
+                  - {tool: find, args: {id: A1}}
+              - say: "- bye"
+              - say: Good night.
+
+        environment:
+          type: local
+
+        setup:
+          state: {session: {level: 1}}
+          # What the tools gave. A call that is none of these ends the scenario: no tool runs for real.
+          mocks:
+            - method: find
+              when:
+                input: {id: A1}
+                context: {step: 1, turn: 1}
+              response: {sum: 20, note: "a: b # c"}
+            - service: shop
+              method: refund
+              when:
+                input: {id: A1, how: {"$gte": [1, 2.5, null, true, "no"]}}
+              response: null
+              state: {session: {refunded: {A1: 20}}}
+            - method: clock
+              when:
+                args: [{}]
+              response: "12:30"
+            - method: find
+              when:
+                input: {id: "17"}
+              error: {code: "NOT_FOUND", message: "no such order: 17", status: 404}
+            - method: find
+              when:
+                input: {id: A1}
+                context: {step: 3, turn: 1}
+              response: {sum: 0}
+
+        run:
+          - name: first
+            input: Please refund A1
+            evaluations:
+              - type: trajectory
+                mode: in_order
+                calls:
+                  - {tool: find, args: {id: A1}}
+                  - {tool: shop.refund, args: {id: A1, how: {"$eq": {"$gte": [1, 2.5, null, true, "no"]}}}}
+                  - {tool: clock}
+              # It answered: It is refunded: "A1".
+              # Anything else?
+          - input: |
+              And 17?
+              Or not?
+            evaluations:
+              - type: trajectory
+                mode: in_order
+                calls:
+                  - {tool: find, args: {id: "17"}}
+              # It answered: There is none.
+          - conversation:
+              max_turns: 3
+              user:
+                script:
+                  - "What: is the time?"
+                  - "true"
+            evaluations:
+              - type: trajectory
+                mode: in_order
+                calls:
+                  - {tool: clock}
+                  - {tool: find, args: {id: A1}}
+              # It answered: One moment.
+              # It answered: - bye
+              # It answered: Good night.
+
+        judgment:
+          strategy: all_pass
+    "##]].assert_eq(&text.replace(&id, "ID").replace(&id[..8], "ID"));
+    let told = run(&folder, "check new", 0);
+    assert!(!told.contains("warning"), "{told}");
+    run(&folder, "run new --no-store", 0);
+
+    for (from, to, code) in [
+        // A mock that no longer answers, a call that is not made any more, a check that wants another.
+        ("input: {id: \"17\"}", "input: {id: \"18\"}", 1),
+        ("- {tool: find, args: {id: \"17\"}}", "- {tool: find, args: {id: A1}}", 1),
+        ("{tool: clock}", "{tool: find, args: {id: A1}}", 1),
+        ("sum: 20", "sum: 21", 0),
+        // Calls that the engine refused are not asked for, so a model that gets it right at once passes too.
+        ("      - calls:\n          - {tool: find, args: {number: 7}}\n        invalid: true\n", "", 0),
+    ] {
+        assert!(text.contains(from), "{from}: {text}");
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        run(&folder, "run new --no-store", code);
+    }
+}
+
+#[test]
+fn export_writes_the_same_and_nothing_is_overwritten() {
+    let (folder, id) = played();
+    run(&folder, &format!("init new --from {id}"), 0);
+    let path = folder.path().join("new/refunds-an-order-recorded.scenario.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    run(&folder, &format!("export {id} --scenario b.scenario.yaml"), 0);
+    assert_eq!(fs::read_to_string(folder.path().join("b.scenario.yaml")).unwrap(), text);
+    // Editors find the schema beside it.
+    let schema: Value =
+        from_str(&fs::read_to_string(folder.path().join("scenario.schema.json")).unwrap()).unwrap();
+    assert_eq!(schema, from_str::<Value>(&folder.run("schema").stdout).unwrap());
+
+    fs::write(&path, "mine").unwrap();
+    for again in [format!("init new --from {id}"), format!("export {id} --scenario {}", path.display())] {
+        let told = run(&folder, &again, 2);
+        assert!(told.contains("is there already, so nothing was written"), "{told}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+    }
+    run(&folder, &format!("init new --force --from {id}"), 0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+
+    for (args, words) in [
+        ("init --from nothing-like-this", "there is no session `nothing-like-this`"),
+        ("init --out x.yaml", "--from"),
+        ("export abcd", "--evalset"),
+        ("export abcd --scenario x --evalset y", "cannot be used with"),
+    ] {
+        let told = run(&folder, args, 2);
+        assert!(told.contains(words), "{args}: {told}");
+    }
+}
