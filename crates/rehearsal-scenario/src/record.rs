@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rehearsal_core::{
-    CallView, Event, EventBody, Ledger, ModelSetup, Player, SCENARIO, SessionPart, StatePatch, StepKind,
-    ToolDeclaration, ToolOutcome,
+    CallId, CallView, Content, Event, EventBody, Ledger, ModelResponse, ModelSetup, Player, SCENARIO,
+    SessionPart, StatePatch, StepKind, StepStarted, ToolDeclaration, ToolOutcome,
 };
 use serde_json::{Map, Value};
 
@@ -170,59 +170,18 @@ impl Session {
                         StepKind::Conversation => session.steps.push(Step::new(started.name.clone(), true)),
                         StepKind::Input => {}
                         StepKind::Code => {
-                            session.losses.push(format!("step {} ran code, which is left out", started.step))
+                            session.losses.push(format!("step {} ran code, which is left out", started.step));
                         }
                     }
                 }
-                EventBody::UserMessage { content } => {
-                    let talks = step.as_ref().is_some_and(|step| step.kind == StepKind::Conversation);
-                    if !talks {
-                        let name = step.as_mut().and_then(|step| step.name.take());
-                        session.steps.push(Step::new(name, false));
-                    }
-                    let text = content.text();
-                    if content.parts.iter().any(|part| part.as_text().is_none()) {
-                        session.losses.push("of a message only its text is said".to_owned());
-                    }
-                    session.step().said.push(text);
-                }
+                EventBody::UserMessage { content } => session.read_message(content, &mut step),
                 EventBody::UserHungUp(ended) if !ended.said.is_empty() => {
                     session.step().farewell = Some(ended.said.clone());
                 }
                 EventBody::ModelRequest(_) if own => session.read_setup(ledger, event),
-                EventBody::ModelResponse(response) if own => {
-                    let calls: Vec<_> = response.content.calls().collect();
-                    let is_refused =
-                        |id: &rehearsal_core::CallId| ledger.call(id).is_some_and(|view| is_refused(&view));
-                    let answer = Answer {
-                        text: response.content.text(),
-                        calls: calls.iter().map(|call| (call.name.clone(), call.args.clone())).collect(),
-                        is_invalid: calls.iter().any(|call| call.id.as_ref().is_some_and(is_refused)),
-                    };
-                    let step = session.step();
-                    step.agent_opens |= step.said.is_empty();
-                    if !answer.text.is_empty() {
-                        step.replies.push(answer.text.clone());
-                    }
-                    session.script.push(answer);
-                }
-                EventBody::ToolCall { call, tool, args } if own => {
-                    let (tool, args) = (tool.to_string(), (**args).clone());
-                    let place = (session.steps.len(), session.steps.last().map_or(1, Step::turn));
-                    let view = ledger.call(call);
-                    if view.as_ref().is_some_and(is_refused) {
-                        // No tool was reached: nothing to play, and nothing to ask for.
-                        continue;
-                    }
-                    session.step().calls.push((tool.clone(), args.clone()));
-                    match view.as_ref().and_then(CallView::result) {
-                        Some(result) => {
-                            let changes = together(&result.changes);
-                            let given = Given { outcome: result.outcome.clone(), changes };
-                            made.push(Made { tool, args, place, given });
-                        }
-                        None => session.losses.push(format!("a call of `{tool}` had no result")),
-                    }
+                EventBody::ModelResponse(response) if own => session.read_answer(ledger, response),
+                EventBody::ToolCall { call, .. } if own => {
+                    made.extend(ledger.call(call).and_then(|view| session.read_call(&view)));
                 }
                 EventBody::ModelResponse(_) | EventBody::ToolCall { .. } => {
                     others.insert(event.author.to_string());
@@ -238,9 +197,50 @@ impl Session {
         for other in others {
             session.losses.push(format!("what the agent `{other}` did is left out: a file has one agent"));
         }
-        session.mocks = mocks(made, &mut session.losses);
+        session.mocks = mocks(&made, &mut session.losses);
         session.complete_tools();
         session
+    }
+
+    fn read_message(&mut self, content: &Content, step: &mut Option<StepStarted>) {
+        if step.as_ref().is_none_or(|step| step.kind != StepKind::Conversation) {
+            let name = step.as_mut().and_then(|step| step.name.take());
+            self.steps.push(Step::new(name, false));
+        }
+        if content.parts.iter().any(|part| part.as_text().is_none()) {
+            self.losses.push("of a message only its text is said".to_owned());
+        }
+        self.step().said.push(content.text());
+    }
+
+    fn read_answer(&mut self, ledger: &Ledger, response: &ModelResponse) {
+        let calls: Vec<_> = response.content.calls().collect();
+        let refused = |id: &CallId| ledger.call(id).is_some_and(|view| is_refused(&view));
+        let answer = Answer {
+            text: response.content.text(),
+            calls: calls.iter().map(|call| (call.name.clone(), call.args.clone())).collect(),
+            is_invalid: calls.iter().any(|call| call.id.as_ref().is_some_and(refused)),
+        };
+        let step = self.step();
+        step.agent_opens |= step.said.is_empty();
+        step.replies.extend(Some(&answer.text).filter(|text| !text.is_empty()).cloned());
+        self.script.push(answer);
+    }
+
+    /// Takes a call; gives what came of it. Of one that the engine refused there is nothing to play and to ask.
+    fn read_call(&mut self, view: &CallView<'_>) -> Option<Made> {
+        if is_refused(view) {
+            return None;
+        }
+        let (tool, args) = (view.tool.to_string(), (**view.args).clone());
+        let place = (self.steps.len(), self.steps.last().map_or(1, Step::turn));
+        self.step().calls.push((tool.clone(), args.clone()));
+        let Some(result) = view.result() else {
+            self.losses.push(format!("a call of `{tool}` had no result"));
+            return None;
+        };
+        let given = Given { outcome: result.outcome.clone(), changes: together(&result.changes) };
+        Some(Made { tool, args, place, given })
     }
 
     /// The step that is played; one is made where the agent speaks first outside of any.
@@ -316,7 +316,7 @@ fn is_refused(view: &CallView<'_>) -> bool {
 }
 
 /// One mock for each call; where the same call gave different things, one for each place.
-fn mocks(made: Vec<Made>, losses: &mut Vec<String>) -> Vec<Mock> {
+fn mocks(made: &[Made], losses: &mut Vec<String>) -> Vec<Mock> {
     let same = |a: &Made, b: &Made| a.tool == b.tool && a.args == b.args;
     let mut mocks = Vec::new();
     for (at, call) in made.iter().enumerate() {

@@ -16,6 +16,7 @@ mod init;
 mod interrupt;
 mod kept;
 mod malformed;
+mod mistakes;
 mod mocks;
 mod model_slips;
 mod numbers;

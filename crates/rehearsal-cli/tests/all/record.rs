@@ -210,7 +210,8 @@ fn a_session_becomes_a_scenario_that_passes_and_fails_when_something_changes() {
 
         judgment:
           strategy: all_pass
-    "##]].assert_eq(&text.replace(&id, "ID").replace(&id[..8], "ID"));
+    "##]]
+    .assert_eq(&text.replace(&id, "ID").replace(&id[..8], "ID"));
     let told = run(&folder, "check new", 0);
     assert!(!told.contains("warning"), "{told}");
     run(&folder, "run new --no-store", 0);

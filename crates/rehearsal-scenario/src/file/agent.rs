@@ -40,7 +40,7 @@ pub enum Reached {
         server: Option<Server>,
     },
     /// It answers JSON over HTTP.
-    Http(HttpEndpoint),
+    Http(Box<HttpEndpoint>),
     /// It is a program that speaks JSON lines.
     Command(CommandLine),
     /// It is a program that runs already and speaks the same on a Unix socket. No file says so; whoever runs it does.
@@ -194,7 +194,7 @@ pub(crate) fn read(
     let reached = match (chat, http, command) {
         (None, None, None) => Some(Reached::Inline(read_inline(reader, &mut fields))),
         (Some(node), None, None) => read_chat(reader, node, specification),
-        (None, Some(node), None) => read_http(reader, node).map(Reached::Http),
+        (None, Some(node), None) => read_http(reader, node).map(|endpoint| Reached::Http(Box::new(endpoint))),
         (None, None, Some(node)) => read_command(reader, node, "`command`").map(Reached::Command),
         _ => {
             let problem = Problem::error("two-agents", fields.span(), "this is more than one agent");
