@@ -46,8 +46,9 @@ fn beside(path: &Path, why: &io::Error) -> Option<String> {
     let folder = path.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.is_dir())?;
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let names = fs::read_dir(here).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> =
-        names.filter(|name| name.ends_with(".yaml") || name.ends_with(".yml")).collect();
+    let mut names: Vec<String> = names
+        .filter(|name| [Some("yaml".as_ref()), Some("yml".as_ref())].contains(&Path::new(name).extension()))
+        .collect();
     names.sort();
     let shown: Vec<String> =
         names.iter().take(MAX_NAMED).map(|name| folder.join(name).display().to_string()).collect();

@@ -263,3 +263,68 @@ fn export_writes_the_same_and_nothing_is_overwritten() {
         assert!(told.contains(words), "{args}: {told}");
     }
 }
+
+/// The agent opens, the user hangs up, the same call gives two things, and nothing is called in the last step.
+const TALK: &str = r#"name: Talks
+description: The agent opens and the user hangs up
+environment: {type: local}
+agent: {name: desk, instructions: Greet., tools: [{name: look}]}
+models:
+  agent: {script: [{call: look}, Welcome., {call: look}, Sure., Bye.]}
+setup:
+  mocks:
+    - {method: look, when: {context: {turn: 1}}, response: 1}
+    - {method: look, response: 2}
+run:
+  - conversation: {max_turns: 4, opening: agent, user: {script: ["Look again", {hang_up: "I am off"}]}}
+  - input: "no"
+    evaluations: [{type: string_contains, value: Bye}]
+judgment: {strategy: all_pass}
+"#;
+
+#[test]
+fn a_talk_that_the_agent_opens_and_the_user_ends_is_played_as_it_was() {
+    let folder = Folder::new(&[("a.scenario.yaml", TALK)]);
+    run(&folder, "run a.scenario.yaml --quiet", 0);
+    let listed: Value = from_str(&folder.run("sessions --json").stdout).unwrap();
+    let id = listed[0]["id"].as_str().unwrap();
+    let told = run(&folder, &format!("init new --from {}", &id[..8]), 0);
+    assert!(!told.contains("warning"), "{told}");
+    let text = fs::read_to_string(folder.path().join("new/talks-recorded.scenario.yaml")).unwrap();
+    for part in [
+        "      opening: agent\n      user:\n        script:\n          - Look again\n          - hang_up: I am off\n",
+        "        context: {step: 1, turn: 1}\n      response: 1\n",
+        "        context: {step: 1, turn: 2}\n      response: 2\n",
+        "  - input: \"no\"\n    evaluations:\n      # It called no tool.",
+    ] {
+        assert!(text.contains(part), "{part}{text}");
+    }
+    run(&folder, "check new", 0);
+    run(&folder, "run new --no-store", 0);
+    // The session of what was recorded gives the same scenario again.
+    run(&folder, "run new --quiet", 0);
+    let listed: Value = from_str(&folder.run("sessions --json").stdout).unwrap();
+    let again = listed[0]["id"].as_str().unwrap();
+    run(&folder, &format!("export {again} --scenario again.scenario.yaml"), 0);
+    let same = |text: &str| text.split_once("\nagent:").unwrap().1.to_owned();
+    let written = fs::read_to_string(folder.path().join("again.scenario.yaml")).unwrap();
+    assert_eq!(same(&written), same(&text));
+}
+
+#[test]
+fn the_session_of_a_judge_is_no_scenario() {
+    let asked = TALK.replace(
+        "setup:\n",
+        "  judge: {rules: [{json: {judgment: 'yes', reasoning: r, confidence: 1}}]}\nsetup:\n",
+    );
+    let asked = asked.replace(
+        "evaluations: [{type: string_contains, value: Bye}]",
+        "evaluations: [{type: llm_judge, prompt: p, expected: 'yes'}]",
+    );
+    let folder = Folder::new(&[("a.scenario.yaml", &asked)]);
+    run(&folder, "run a.scenario.yaml --quiet", 0);
+    let listed: Value = from_str(&folder.run("sessions --json").stdout).unwrap();
+    let judge = listed.as_array().unwrap().iter().find(|session| session["part"] == "judge").unwrap();
+    let told = run(&folder, &format!("init --from {}", judge["id"].as_str().unwrap()), 2);
+    assert!(told.contains("it is the session of a judge, not of an agent"), "{told}");
+}
