@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use expect_test::expect;
+use expect_test::expect_file;
 use rehearsal_core::json::from_str;
 use serde_json::Value;
 
@@ -84,134 +84,8 @@ fn a_session_becomes_a_scenario_that_passes_and_fails_when_something_changes() {
     assert!(!told.contains("warning"), "{told}");
     let path = folder.path().join("new/refund.scenario.yaml");
     let text = fs::read_to_string(&path).unwrap();
-    expect![[r##"
-        # yaml-language-server: $schema=./scenario.schema.json
-
-        # Made from session ID: what was said, what the tools gave and what was called are its own.
-
-        name: "Refunds: an order (recorded)"
-        description: What desk did in session ID, and does ever after
-        tags: [recorded]
-
-        agent:
-          name: desk
-          instructions: |
-            Refund orders.
-
-              # look them up first
-            "Be kind": always.
-          tools:
-            - name: find
-              description: "Finds: an order"
-              parameters: {type: object, properties: {id: {type: string}}, required: [id]}
-            - name: shop.refund
-              description: "yes"
-              parameters: {type: object, properties: {id: {type: string}, how: {type: object}}}
-            - name: clock
-              parameters: {type: object}
-              output: {type: string}
-
-        # These are the answers that were recorded, so that the file passes as it is. To ask the agent's model
-        # each time, write its provider and name here instead:
-        #   agent: openai:gpt-4o-mini
-        models:
-          agent:
-            script:
-              - calls:
-                  - {tool: find, args: {id: A1}}
-              - calls:
-                  - {tool: shop.refund, args: {id: A1, how: {"$gte": [1, 2.5, null, true, "no"]}}}
-                  - {tool: clock}
-              - say: |-
-                  It is refunded: "A1".
-                  Anything else?
-              - calls:
-                  - {tool: find, args: {number: 7}}
-                invalid: true
-              - calls:
-                  - {tool: find, args: {id: "17"}}
-              - say: There is none.
-              - calls:
-                  - {tool: clock}
-              - say: One moment.
-                calls:
-                  - {tool: find, args: {id: A1}}
-              - say: "- bye"
-              - say: Good night.
-
-        environment:
-          type: local
-
-        setup:
-          state: {session: {level: 1}}
-          # What the tools gave. A call that is none of these ends the scenario: no tool runs for real.
-          mocks:
-            - method: find
-              when:
-                input: {id: A1}
-                context: {step: 1, turn: 1}
-              response: {sum: 20, note: "a: b # c"}
-            - service: shop
-              method: refund
-              when:
-                input: {id: A1, how: {"$gte": [1, 2.5, null, true, "no"]}}
-              response: null
-              state: {session: {refunded: {A1: 20}}}
-            - method: clock
-              when:
-                args: [{}]
-              response: "12:30"
-            - method: find
-              when:
-                input: {id: "17"}
-              error: {code: "NOT_FOUND", message: "no such order: 17", status: 404}
-            - method: find
-              when:
-                input: {id: A1}
-                context: {step: 3, turn: 1}
-              response: {sum: 0}
-
-        run:
-          - name: first
-            input: Please refund A1
-            evaluations:
-              - type: trajectory
-                mode: in_order
-                calls:
-                  - {tool: find, args: {id: A1}}
-                  - {tool: shop.refund, args: {id: A1, how: {"$eq": {"$gte": [1, 2.5, null, true, "no"]}}}}
-                  - {tool: clock}
-              # It answered: It is refunded: "A1".
-              # Anything else?
-          - input: |
-              And 17?
-              Or not?
-            evaluations:
-              - type: trajectory
-                mode: in_order
-                calls:
-                  - {tool: find, args: {id: "17"}}
-              # It answered: There is none.
-          - conversation:
-              max_turns: 3
-              user:
-                script:
-                  - "What: is the time?"
-                  - "true"
-            evaluations:
-              - type: trajectory
-                mode: in_order
-                calls:
-                  - {tool: clock}
-                  - {tool: find, args: {id: A1}}
-              # It answered: One moment.
-              # It answered: - bye
-              # It answered: Good night.
-
-        judgment:
-          strategy: all_pass
-    "##]]
-    .assert_eq(&text.replace(&id, "ID").replace(&id[..8], "ID"));
+    expect_file!["../golden/recorded.scenario.yaml"]
+        .assert_eq(&text.replace(&id, "ID").replace(&id[..8], "ID"));
     let told = run(&folder, "check new", 0);
     assert!(!told.contains("warning"), "{told}");
     run(&folder, "run new --no-store", 0);
