@@ -41,9 +41,10 @@ enum Command {
     ///
     /// Quick when all is there. The Python packages go into environments below cargo's target directory: those of
     /// the oracles into `oracle/venv`, at the versions of `oracle/python/requirements.txt`; the Google ADK, newest and
-    /// oldest, and the published plugin into `python/`, at the versions of `python/requirements/`. The JavaScript
-    /// packages go into `oracle/js/node_modules`, at the versions of `oracle/js/package-lock.json`. `PostgreSQL` is
-    /// installed only where there is none, only on Debian and its kin, and only by root.
+    /// oldest, the published plugin, and benchmarks that worlds play into `python/`, at the versions of
+    /// `python/requirements/`. The JavaScript packages go into `oracle/js/node_modules` and `tests/worlds/node_modules`,
+    /// at the versions of the `package-lock.json` beside them. `PostgreSQL` is installed only where there is none, only
+    /// on Debian and its kin, and only by root.
     ///
     /// Needs `python3` (3.11 or newer, with venv), `node` and `npm`.
     Setup,

@@ -16,9 +16,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-pub(crate) use npm::{LIBRARY, compile_library, tool_of};
+pub(crate) use npm::{LIBRARY, SERVERS, compile_library, tool_of};
 pub(crate) use postgres::{Programs, is_root};
-pub(crate) use python::{ADK, ADK_OLDEST, BOOK, Environment, ORACLE, PUBLISHED, wheelhouse};
+pub(crate) use python::{ADK, ADK_OLDEST, BENCHMARKS, BOOK, Environment, ORACLE, PUBLISHED, wheelhouse};
 pub(crate) use web::chromium;
 
 use crate::child;
@@ -38,6 +38,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     js::install(workspace)?;
     web::install(workspace)?;
     npm::install(workspace, LIBRARY)?;
+    npm::install(workspace, SERVERS)?;
     postgres::install()?;
     python::install(workspace)
 }

@@ -61,6 +61,8 @@ enum Step {
     Python,
     /// The plugin that others published plays a session on our server
     Published,
+    /// tau2-bench, BFCL and MCP servers that others wrote are worlds
+    Worlds,
     /// The server keeps to its `OpenAPI` description, whatever it is asked
     Api,
     /// The page: types, lints, format, unit tests
@@ -130,7 +132,10 @@ impl Step {
     }
 
     fn needs_binary(self) -> bool {
-        matches!(self, Self::Python | Self::Published | Self::Api | Self::Js | Self::Browser | Self::Dist)
+        matches!(
+            self,
+            Self::Python | Self::Published | Self::Worlds | Self::Api | Self::Js | Self::Browser | Self::Dist
+        )
     }
 
     fn run(self, stage: &Stage<'_>) -> Result<Counts, Failure> {
@@ -157,6 +162,7 @@ impl Step {
             Self::DocTest => cargo_test(cargo.args(["test", "--workspace", "--doc"]), stage),
             Self::Python => python::package(stage),
             Self::Published => python::published(stage),
+            Self::Worlds => python::worlds(stage),
             Self::Api => api::check(stage),
             Self::Web => web::check(stage),
             Self::Js => js::check(stage),

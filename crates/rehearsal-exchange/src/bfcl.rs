@@ -25,8 +25,14 @@ const WORLD_FILE: &str = "bfcl_world.py";
 /// What the user says when it gives functions, in BFCL's words for models that call functions.
 const MORE_FUNCTIONS: &str = "I have updated some more functions you can choose from. What about now?";
 
+/// The tool of the user's side that gives them.
+const MORE: &str = "more_functions";
+
 /// How often an agent may ask its model for one answer, which is BFCL's limit of steps in a turn.
 const ROUNDS: u64 = 20;
+
+/// How much of a call that cannot be read is shown, in characters.
+const LONGEST: usize = 200;
 
 /// The kinds of multi-turn entries.
 pub const CATEGORIES: [&str; 4] =
@@ -44,6 +50,9 @@ const DOCUMENTS: [(&str, &str); 8] = [
     ("VehicleControlAPI", "vehicle_control.json"),
 ];
 
+/// Where the data is below the folder of the package, or the one that it is installed into.
+const BELOW: &[&str] = &["data", "bfcl_eval/data"];
+
 /// What is wanted of the entries.
 #[derive(Clone, Debug, Default)]
 pub struct BfclOptions {
@@ -56,7 +65,8 @@ pub struct BfclOptions {
 /// # Errors
 /// The folder is another one, or something in it cannot be read.
 pub fn import(folder: &Path, options: &BfclOptions) -> Result<Import, ImportError> {
-    let parameters = parameters(folder)?;
+    let folder = &read::home(folder, BELOW, &format!("multi_turn_func_doc/{}", DOCUMENTS[0].1));
+    let functions = Functions::read(folder)?;
     let (mut files, mut tasks) = (Vec::new(), Vec::new());
     let mut unseen: BTreeSet<&str> = options.entries.iter().map(String::as_str).collect();
     for category in CATEGORIES {
@@ -81,8 +91,7 @@ pub fn import(folder: &Path, options: &BfclOptions) -> Result<Import, ImportErro
             }
             unseen.remove(id);
             let truth = truths.get(id).ok_or_else(|| read::form(&answers, format!("it has no `{id}`")))?;
-            let (report, scenario) =
-                convert(&entry, truth, &parameters).map_err(|what| read::form(&answers, what))?;
+            let (report, scenario) = convert(&entry, truth, &functions);
             files.extend(report.file.clone().zip(scenario));
             tasks.push(report);
         }
@@ -106,25 +115,58 @@ fn missing(folder: &Path, missing: String) -> ImportError {
         folder: folder.to_owned(),
         what: "the data of BFCL",
         missing,
-        hint: "`pip install --no-deps bfcl-eval` brings it as `bfcl_eval/data`",
+        hint: "`pip install --no-deps bfcl-eval` brings it as `bfcl_eval/data`; `pip show bfcl-eval` says where",
     }
 }
 
-/// The names of each function's parameters, in their order.
-fn parameters(folder: &Path) -> Result<BTreeMap<String, Vec<String>>, ImportError> {
-    let mut parameters = BTreeMap::new();
-    for (_, file) in DOCUMENTS {
-        let path = folder.join("multi_turn_func_doc").join(file);
-        if !path.is_file() {
-            return Err(missing(folder, format!("multi_turn_func_doc/{file}")));
+/// What the function documents say of parameters.
+#[derive(Default)]
+struct Functions {
+    /// The names of each function's parameters, in their order.
+    parameters: BTreeMap<String, Vec<String>>,
+    /// The type of each, by the names of its function and itself.
+    types: BTreeMap<(String, String), String>,
+}
+
+impl Functions {
+    fn read(folder: &Path) -> Result<Self, ImportError> {
+        let mut functions = Self::default();
+        for (_, file) in DOCUMENTS {
+            let path = folder.join("multi_turn_func_doc").join(file);
+            if !path.is_file() {
+                return Err(missing(folder, format!("multi_turn_func_doc/{file}")));
+            }
+            for document in read::lines(&path)? {
+                let function = said(&document, &["name"]).to_owned();
+                let described = at(&document, &["parameters", "properties"]).as_object();
+                for (name, parameter) in described.into_iter().flatten() {
+                    let of = (function.clone(), name.clone());
+                    functions.types.insert(of, said(parameter, &["type"]).to_owned());
+                }
+                let names = described.into_iter().flat_map(Map::keys).cloned().collect();
+                functions.parameters.insert(function, names);
+            }
         }
-        for document in read::lines(&path)? {
-            let names = at(&document, &["parameters", "properties"]).as_object();
-            let names = names.into_iter().flat_map(Map::keys).cloned().collect();
-            parameters.insert(said(&document, &["name"]).to_owned(), names);
-        }
+        Ok(functions)
     }
-    Ok(parameters)
+
+    /// The arguments of a call that are of another type than the documents say.
+    fn odd<'c>(&self, call: &'c Call) -> impl Iterator<Item = (&'c String, &'static str)> {
+        call.args.iter().filter_map(|(name, value)| {
+            let declared = self.types.get(&(call.tool.clone(), name.clone()))?;
+            let (found, names): (_, &[&str]) = match value {
+                Value::String(_) => ("a text", &["string"]),
+                Value::Bool(_) => ("true or false", &["boolean"]),
+                Value::Number(number) if number.is_f64() => ("a number", &["float", "number"]),
+                Value::Number(_) => ("a whole number", &["integer", "float", "number"]),
+                Value::Array(_) => ("a list", &["array", "tuple"]),
+                Value::Object(_) => ("an object", &["dict", "object"]),
+                Value::Null => ("nothing", &[]),
+            };
+            let fits = names.contains(&declared.as_str()) || matches!(declared.as_str(), "any" | "");
+            (!fits).then_some((name, found))
+        })
+    }
 }
 
 fn every_entry() -> Vec<Note> {
@@ -138,6 +180,11 @@ fn every_entry() -> Vec<Note> {
             Change::Changed,
             "results",
             "a result that is JSON reaches the model as a value, not as the text of one; what is compared is the text, as in BFCL",
+        ),
+        Note::new(
+            Change::Changed,
+            "the limit of steps",
+            "an agent that asks its model more than 20 times in a turn is an error here, and a failure in BFCL",
         ),
         Note::new(
             Change::Changed,
@@ -158,26 +205,55 @@ fn every_entry() -> Vec<Note> {
 }
 
 /// One entry as a scenario: each turn of the user is a step.
-fn convert(
-    entry: &Value,
-    truth: &Value,
-    parameters: &BTreeMap<String, Vec<String>>,
-) -> Result<(TaskReport, Option<String>), String> {
+fn convert(entry: &Value, truth: &Value, functions: &Functions) -> (TaskReport, Option<String>) {
     let id = said(entry, &["id"]);
     let mut notes = Vec::new();
     let (mut steps, mut reference) = (Vec::new(), Vec::new());
     let truths = items(truth, &["ground_truth"]);
+    let withheld = at(entry, &["missed_function"]);
+    let is_withheld = |tool: &str, turn: usize| {
+        let later = withheld.as_object().into_iter().flatten();
+        let later = later.filter(|(given, _)| given.parse().is_ok_and(|given: usize| turn < given));
+        later.into_iter().any(|(_, names)| items(names, &[]).iter().any(|name| name == tool))
+    };
+    let lost = |why: String| {
+        let notes = vec![Note::new(Change::Lost, "the entry", why)];
+        (TaskReport { task: id.to_owned(), file: None, notes }, None)
+    };
     for (index, question) in items(entry, &["question"]).iter().enumerate() {
         let calls = truths.get(index).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        for text in calls.iter().filter_map(Value::as_str) {
-            let call =
-                Call::read(text, parameters).map_err(|why| format!("`{id}`: the call `{text}`: {why}"))?;
-            reference.push(json!({"tool": call.tool, "args": call.args}));
-        }
         let messages: Vec<&str> =
             items(question, &[]).iter().map(|message| said(message, &["content"])).collect();
+        if messages.is_empty() {
+            // Until then the reference has not got them either.
+            reference.push(json!({"tool": MORE, "by": "user"}));
+        }
+        for text in calls.iter().filter_map(Value::as_str) {
+            match Call::read(text, &functions.parameters) {
+                Ok(call) if is_withheld(&call.tool, index) => {
+                    return lost(format!(
+                        "its ground truth calls `{}` in turn {}, and the entry withholds that function until later: no agent has it then",
+                        call.tool,
+                        index + 1
+                    ));
+                }
+                Ok(call) => {
+                    notes.extend(functions.odd(&call).map(|(name, found)| {
+                        let why = format!(
+                            "it takes {found} too, which the ground truth gives against the function document"
+                        );
+                        Note::new(Change::Changed, &format!("`{name}` of `{}`", call.tool), why)
+                    }));
+                    reference.push(json!({"tool": call.tool, "args": call.args}));
+                }
+                Err(why) => {
+                    let text = rehearsal_core::shorten(text, LONGEST);
+                    return lost(format!("the call `{text}` of its ground truth cannot be read: {why}"));
+                }
+            }
+        }
         let evaluations = if calls.is_empty() { Vec::new() } else { evaluations(index + 1, &reference) };
-        steps.push(step(&messages, evaluations));
+        steps.push(step(&messages, &evaluations));
         if calls.is_empty() {
             let why = "its ground truth has no calls, and BFCL asks nothing of such a turn but what the next ones show";
             notes.push(Note::new(Change::Changed, &format!("turn {}", index + 1), why));
@@ -202,33 +278,27 @@ fn convert(
         "# Entry {id} of BFCL, written by `rehearse import --bfcl`. `{}` says what is not as it was there.\n",
         crate::REPORT_FILE
     );
-    Ok((
-        TaskReport { task: id.to_owned(), file: Some(name), notes },
-        Some(heading + &yaml::document(&scenario)),
-    ))
+    (TaskReport { task: id.to_owned(), file: Some(name), notes }, Some(heading + &yaml::document(&scenario)))
 }
 
 /// A turn of the user. One without a message gives the functions that were withheld until then.
-fn step(messages: &[&str], evaluations: Vec<Value>) -> Value {
+fn step(messages: &[&str], evaluations: &[Value]) -> Value {
     if messages.is_empty() {
         return json!({"conversation": {
             "max_turns": 2,
-            "user": {"script": [{"call": "more_functions"}, MORE_FUNCTIONS]},
+            "user": {"script": [{"call": MORE}, MORE_FUNCTIONS]},
             "final_evaluations": evaluations,
         }});
     }
-    let mut step = json!({"input": messages.join("\n")});
-    if !evaluations.is_empty() {
-        step["evaluations"] = evaluations.into();
-    }
-    step
+    json!({"input": messages.join("\n"), "evaluations": evaluations})
 }
 
-/// What has to hold after a turn: the objects are as the ground truth leaves them, and every answer that it gets was
-/// got, in this turn or an earlier one.
+/// What has to hold after a turn whose ground truth has calls: there was one, the objects are as the ground truth leaves
+/// them, and every answer that it gets was got, in this turn or an earlier one.
 fn evaluations(turn: usize, reference: &[Value]) -> Vec<Value> {
     let answered = format!("world.answered.turn_{turn}");
     vec![
+        json!({"type": "event_count", "event": "tool_call", "min_count": 1}),
         json!({"type": "world_state", "after": reference, "allow_errors": true}),
         json!({"type": "state", "matches": {answered: {"$size": 0}}}),
     ]

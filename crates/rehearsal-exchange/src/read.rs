@@ -15,7 +15,7 @@ const LONGEST: u64 = 256 * 1024 * 1024;
 #[non_exhaustive]
 pub enum ImportError {
     /// The folder is not the one that is meant.
-    #[error("`{}` is not {what}: it has no `{missing}`\n\nhint: {hint}", folder.display())]
+    #[error("`{}` is not {what}: it has no `{missing}`", folder.display())]
     Folder {
         /// The folder.
         folder: PathBuf,
@@ -27,7 +27,7 @@ pub enum ImportError {
         hint: &'static str,
     },
     /// A file could not be read.
-    #[error("cannot read `{}`", path.display())]
+    #[error("cannot read `{}`: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum ImportError {
         what: String,
     },
     /// There is nothing of that name.
-    #[error("there is no {what} `{name}`\n\nhint: {hint}")]
+    #[error("there is no {what} `{name}`")]
     Unknown {
         /// What is looked for.
         what: &'static str,
@@ -52,6 +52,27 @@ pub enum ImportError {
         /// What there is.
         hint: String,
     },
+}
+
+impl ImportError {
+    /// What would help, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Folder { hint, .. } => Some(hint),
+            Self::Unknown { hint, .. } => Some(hint),
+            Self::Form { .. } => {
+                Some("the versions that are known are inspect-evals 0.26 and bfcl-eval 2026.3")
+            }
+            Self::Read { .. } => None,
+        }
+    }
+}
+
+/// The folder itself, or the one in it that has the file: whoever names the package means its data.
+pub(crate) fn home(folder: &Path, below: &[&str], file: &str) -> PathBuf {
+    let inside = below.iter().map(|each| folder.join(each));
+    let mut places = std::iter::once(folder.to_owned()).chain(inside);
+    places.find(|place| place.join(file).is_file()).unwrap_or_else(|| folder.to_owned())
 }
 
 /// The text of a file, unpacked where its name ends in `.gz`.

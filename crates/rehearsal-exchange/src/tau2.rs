@@ -27,6 +27,9 @@ const TURNS: u64 = 100;
 /// How often an agent may ask its model for one answer: as many steps as tau2's runner allows in all.
 const ROUNDS: u64 = 200;
 
+/// Where the data is below the folder of the package, or the one that it is installed into.
+const BELOW: &[&str] = &["data", "tau2/data", "inspect_evals/tau2/data"];
+
 /// What a simulated user says when it leaves.
 const STOP: [&str; 3] = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];
 
@@ -130,14 +133,17 @@ struct Source {
 
 impl Source {
     fn read(folder: &Path, domain: Domain) -> Result<Self, ImportError> {
+        let file = format!("domains/{}/{}", domain.name, domain.tasks);
+        let folder = &read::home(folder, BELOW, &file);
         let home = folder.join("domains").join(domain.name);
         let tasks = home.join(domain.tasks);
         if !tasks.is_file() {
             return Err(ImportError::Folder {
                 folder: folder.to_owned(),
                 what: "the data of tau2-bench",
-                missing: format!("domains/{}/{}", domain.name, domain.tasks),
-                hint: "`pip install --no-deps inspect-evals` brings it as `inspect_evals/tau2/data`",
+                missing: file,
+                hint: "`pip install --no-deps 'inspect-evals==0.26.*'` brings it as `inspect_evals/tau2/data`; \
+                       `pip show inspect-evals` says where",
             });
         }
         let part = |(word, file): &(&str, &str)| {

@@ -130,7 +130,8 @@ fn another_folder_and_another_task_are_named() {
     let folder = tau2_folder(&json!([]));
     let error = tau2::import(&folder.path().join("domains"), &airline()).unwrap_err();
     assert!(
-        matches!(error, ImportError::Folder { .. }) && error.to_string().contains("inspect_evals/tau2/data"),
+        matches!(error, ImportError::Folder { .. })
+            && error.hint().unwrap().contains("inspect_evals/tau2/data"),
         "{error}"
     );
     let error =
@@ -140,8 +141,8 @@ fn another_folder_and_another_task_are_named() {
     assert!(error.unwrap_err().to_string().starts_with("there is no domain `bank`"));
 }
 
-#[test]
-fn functions_that_are_withheld_come_with_a_turn_of_the_user() {
+/// A benchmark of one entry, whose turns are a message and then the functions that it withholds.
+fn bfcl_folder(id: &str, ground_truth: &Value) -> TempDir {
     let folder = TempDir::new().unwrap();
     for name in [
         "gorilla_file_system",
@@ -157,14 +158,22 @@ fn functions_that_are_withheld_come_with_a_turn_of_the_user() {
             [json!({"name": format!("f_{name}"), "parameters": {"properties": {"a": {}, "b": {}}}})];
         write(folder.path(), &format!("multi_turn_func_doc/{name}.json"), &lines(&documents));
     }
-    let id = "multi_turn_miss_func_3";
     let entry = json!({"id": id, "question": [[{"role": "user", "content": "Sort it."}], []],
         "involved_classes": ["MathAPI"], "missed_function": {"1": ["f_math_api"]}});
-    let truth = json!({"id": id, "ground_truth": [[], ["f_math_api('x', b=2)"]]});
+    let truth = json!({"id": id, "ground_truth": ground_truth});
     write(folder.path(), "BFCL_v4_multi_turn_miss_func.json", &lines(&[entry]));
     write(folder.path(), "possible_answer/BFCL_v4_multi_turn_miss_func.json", &lines(&[truth]));
+    folder
+}
+
+fn entry(id: &str, ground_truth: &Value) -> Import {
     let options = BfclOptions { entries: vec![id.to_owned()] };
-    let import = bfcl::import(folder.path(), &options).unwrap();
+    bfcl::import(bfcl_folder(id, ground_truth).path(), &options).unwrap()
+}
+
+#[test]
+fn functions_that_are_withheld_come_with_a_turn_of_the_user() {
+    let import = entry("multi_turn_miss_func_3", &json!([[], ["f_math_api('x', b=2)"]]));
     expect![[r##"
         # Entry multi_turn_miss_func_3 of BFCL, written by `rehearse import --bfcl`. `loss-report.json` says what is not as it was there.
         name: BFCL multi_turn_miss_func_3
@@ -174,14 +183,16 @@ fn functions_that_are_withheld_come_with_a_turn_of_the_user() {
         world: {"command": ["python3", "bfcl_world.py", "multi_turn_miss_func_3"]}
         agent: {"instructions": "Call the functions that the user's request needs.", "max_rounds": 20}
         run:
-          - {"input": "Sort it."}
+          - {"input": "Sort it.", "evaluations": []}
           - conversation:
               max_turns: 2
               user:
                 script: [{"call": "more_functions"}, "I have updated some more functions you can choose from. What about now?"]
               final_evaluations:
+                - {"type": "event_count", "event": "tool_call", "min_count": 1}
                 - type: world_state
                   after:
+                    - {"tool": "more_functions", "by": "user"}
                     - {"tool": "f_math_api", "args": {"a": "x", "b": 2}}
                   allow_errors: true
                 - type: state
@@ -189,4 +200,35 @@ fn functions_that_are_withheld_come_with_a_turn_of_the_user() {
         judgment: {"strategy": "all_pass"}
     "##]]
     .assert_eq(file(&import, "multi_turn_miss_func_3.scenario.yaml"));
+}
+
+#[test]
+fn entries_that_nobody_could_pass_are_reported_and_not_written() {
+    for (truth, why) in [
+        (
+            "f_math_api('x')",
+            "its ground truth calls `f_math_api` in turn 1, and the entry withholds that function until later: no agent has it then",
+        ),
+        (
+            "f_message_api(g())",
+            "the call `f_message_api(g())` of its ground truth cannot be read: `g` is no literal",
+        ),
+    ] {
+        let import = entry("multi_turn_miss_func_3", &json!([[truth], []]));
+        assert_eq!((import.report.written(), import.report.tasks.len()), (0, 1));
+        assert_eq!(import.report.tasks[0].notes[0].to_string(), format!("lost the entry: {why}"));
+    }
+}
+
+#[test]
+fn arguments_of_another_type_than_the_document_says_are_noted() {
+    let id = "multi_turn_miss_func_3";
+    let folder = bfcl_folder(id, &json!([["f_message_api('x', b=1)"], []]));
+    let typed = json!({"name": "f_message_api", "parameters": {"properties": {"a": {"type": "integer"}, "b": {"type": "float"}}}});
+    write(folder.path(), "multi_turn_func_doc/message_api.json", &lines(&[typed]));
+    let import = bfcl::import(folder.path(), &BfclOptions { entries: vec![id.to_owned()] }).unwrap();
+    assert_eq!(
+        import.report.tasks[0].notes[0].to_string(),
+        "changed `a` of `f_message_api`: it takes a text too, which the ground truth gives against the function document"
+    );
 }

@@ -24,6 +24,8 @@ mod people;
 mod prop;
 #[path = "run/real_tools.rs"]
 mod real_tools;
+#[path = "run/references.rs"]
+mod references;
 #[path = "run/rules.rs"]
 mod rules;
 #[path = "run/simulators.rs"]

@@ -65,6 +65,9 @@ export type Body =
   | { type: "step_ended"; step: number; exit_code: number | null; stdout: string; stderr: string }
   | { type: "step_commands"; commands: JsonObject[] }
   | { type: "time_limit"; limit: string; millis?: number }
+  | { type: "world_started"; scope: string; tools: string[]; user_tools?: string[] }
+  | { type: "world_log"; text: string }
+  | { type: "world_references"; references: JsonObject[] }
   | { type: "folder_kept"; folder: string }
   | { type: "turn_ended"; step: number; turn: number; files: JsonObject }
   | { type: "turn_decision"; step: number; turn: number; condition: string; holds: boolean; why: string }

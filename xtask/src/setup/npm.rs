@@ -1,4 +1,4 @@
-//! The npm packages that `web/` and `js/` are made of and checked with.
+//! The npm packages that `web/` and `js/` are made of and checked with, and the servers of `tests/worlds/`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +10,9 @@ use crate::workspace::Workspace;
 
 /// The folder of the npm package that people name: its launcher, and the library that tests use.
 pub(crate) const LIBRARY: &str = "js";
+
+/// The folder of the tests of worlds, with the MCP servers that they start.
+pub(crate) const SERVERS: &str = "tests/worlds";
 
 /// Installs what a folder's lock file names.
 pub(super) fn install(workspace: &Workspace, name: &str) -> Result<(), Failure> {

@@ -58,6 +58,17 @@ pub(crate) const PUBLISHED: Environment = Environment {
     imports: "import adk_agent_sim.plugin, adk_sim_server.services.simulator_service",
 };
 
+/// Benchmarks that others published, whose tools worlds play.
+pub(crate) const BENCHMARKS: Environment = Environment {
+    name: "python benchmarks",
+    folder: "python/benchmarks",
+    requirements: "python/requirements/benchmarks.txt",
+    cost: "a few seconds, 110 MB",
+    shares: None,
+    pip: LOCKED,
+    imports: "import bfcl_eval, mpmath, pydantic, toml, yaml; from importlib.util import find_spec; assert find_spec('inspect_evals')",
+};
+
 /// mdBook, which is a program that somebody put into a wheel: nothing is compiled for it.
 pub(crate) const BOOK: Environment = Environment {
     name: "mdbook",
@@ -161,7 +172,10 @@ impl Environment {
 pub(super) fn install(workspace: &Workspace) -> Result<(), Failure> {
     // pip keeps one core busy, so two side by side take half as long.
     thread::scope(|scope| {
-        let others = scope.spawn(|| ORACLE.install(workspace).and_then(|()| ADK_OLDEST.install(workspace)));
+        let others = scope.spawn(|| {
+            let done = ORACLE.install(workspace).and_then(|()| ADK_OLDEST.install(workspace));
+            done.and_then(|()| BENCHMARKS.install(workspace))
+        });
         let newest = install_published(workspace);
         let others = others.join().unwrap_or_else(|_| Err(Failure::new("a thread of this chore panicked")));
         newest.and(others)

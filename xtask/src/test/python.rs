@@ -1,4 +1,4 @@
-//! The steps that run Python: the package, and the plugin that others published.
+//! The steps that run Python: the package, the plugin that others published, and worlds over what others wrote.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use super::counts::Counts;
 use super::parallel::{self, Job};
 use super::stage::Stage;
 use crate::failure::Failure;
-use crate::setup::{ADK, ADK_OLDEST, Environment, PUBLISHED};
+use crate::setup::{ADK, ADK_OLDEST, BENCHMARKS, Environment, PUBLISHED};
 
 /// Python beside the package: the tests that speak to us through other people's software.
 const TESTS: &str = "tests";
@@ -58,6 +58,15 @@ pub(super) fn published(stage: &Stage<'_>) -> Result<Counts, Failure> {
         "pytest, published plugin 0.1.22",
         pytest(stage, &PUBLISHED, &folder),
     )]])
+}
+
+/// Benchmarks and MCP servers that others published, as worlds.
+pub(super) fn worlds(stage: &Stage<'_>) -> Result<Counts, Failure> {
+    let folder = stage.folder("tests/worlds", "test_tau2.py")?;
+    stage.binary()?;
+    let mut pytest = pytest(stage, &ADK, &folder);
+    pytest.env("REHEARSAL_BENCHMARKS_PYTHON", BENCHMARKS.program(stage.workspace, "python"));
+    parallel::run(vec![vec![Job::pytest("pytest, worlds that others wrote", pytest)]])
 }
 
 fn pytest(stage: &Stage<'_>, environment: &Environment, folder: &Path) -> Command {

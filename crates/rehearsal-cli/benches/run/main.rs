@@ -12,6 +12,7 @@ mod conversations;
 mod meter;
 mod server;
 mod start;
+mod world;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
@@ -20,13 +21,15 @@ fn main() -> ExitCode {
         [] => {
             start::measure();
             conversations::measure();
+            world::measure();
         }
         ["start"] => start::measure(),
+        ["world"] => world::measure(),
         ["conversations"] => conversations::measure(),
         ["serve", record] => server::serve(record),
         ["bare", url, bodies] => bare::call(url, bodies),
         _ => {
-            println!("the measurements are: start, conversations");
+            println!("the measurements are: start, conversations, world");
             return ExitCode::from(2);
         }
     }

@@ -121,6 +121,16 @@ const INVERTED: &[Inverted] = &[
         changes: &[("max_turns: 2\n    evaluations", "min_turns: 3\n    evaluations")],
         fails: "1 final: conversation_length ≥3",
     },
+    Inverted {
+        example: "21-a-living-shop",
+        changes: &[("after:\n            - {tool: refund, args: {order: '17'}}", "after: []")],
+        fails: "1 final: world_state after nothing",
+    },
+    Inverted {
+        example: "22-your-own-checks",
+        changes: &[("args: {word: dollars}", "args: {word: refund}")],
+        fails: "2: python programs.shop_checks:promises_what_it_did",
+    },
 ];
 
 /// The mock to remove from each example that has mocks, by its place, and the tool that nobody plays then.
@@ -133,6 +143,7 @@ const WITHOUT_MOCK: &[(&str, usize, &str)] = &[
     ("09-a-real-tool", 0, "publish"),
     ("17-a-command-agent", 2, "door.open"),
     ("18-a-tool-that-asks", 0, "read"),
+    ("22-your-own-checks", 0, "refund"),
 ];
 
 /// What ends conversations.
@@ -358,7 +369,8 @@ fn an_inverted_expectation_fails_by_its_name() {
 fn a_removed_mock_ends_the_scenario_and_is_offered_for_pasting() {
     let (folder, texts) = (examples(), texts());
     let listed: Vec<&str> = WITHOUT_MOCK.iter().map(|(example, ..)| *example).collect();
-    let with_mocks = texts.iter().filter(|(_, text)| occurs(text, "mocks"));
+    // What no mock plays, a world does.
+    let with_mocks = texts.iter().filter(|(_, text)| occurs(text, "mocks") && !occurs(text, "world"));
     assert_eq!(listed, with_mocks.map(|(example, _)| example.as_str()).collect::<Vec<_>>());
     for (example, place, tool) in WITHOUT_MOCK {
         let output = run_changed(&folder, example, &without_mock(&texts[*example], *place), &[]);

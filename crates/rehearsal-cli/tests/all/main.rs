@@ -4,6 +4,7 @@
 
 mod agents;
 mod away;
+mod benchmarks;
 mod check;
 mod checks;
 mod clock;

@@ -1,6 +1,7 @@
 //! Calls as the ground truth has them: Python, with nothing but literals as arguments.
 
 use std::collections::BTreeMap;
+use std::str::CharIndices;
 
 use rehearsal_core::json;
 use serde_json::{Map, Value};
@@ -155,22 +156,42 @@ impl Reader<'_> {
                     return Ok(text);
                 }
                 '\\' => match letters.next().map(|(_, letter)| letter) {
-                    Some('n') => text.push('\n'),
-                    Some('t') => text.push('\t'),
-                    Some('r') => text.push('\r'),
-                    Some(same @ ('\\' | '\'' | '"')) => text.push(same),
                     Some('\n') => {}
-                    // Python keeps the backslash of what it does not know; what it knows beside these is not read.
-                    Some(other) if !other.is_ascii_digit() && !"abfvxNuU".contains(other) => {
-                        text.extend(['\\', other]);
-                    }
-                    _ => return Err("it has an escape that is not read".to_owned()),
+                    Some(letter) => match escaped(letter, &mut letters)? {
+                        Some(meant) => text.push(meant),
+                        // Python keeps the backslash of what it does not know.
+                        None => text.extend(['\\', letter]),
+                    },
+                    None => return Err("a text has no end".to_owned()),
                 },
                 letter => text.push(letter),
             }
         }
         Err("a text has no end".to_owned())
     }
+}
+
+/// The letter that is meant by an escape of Python; nothing where it is none.
+fn escaped(letter: char, rest: &mut CharIndices<'_>) -> Result<Option<char>, String> {
+    let digits = match letter {
+        'n' => return Ok(Some('\n')),
+        't' => return Ok(Some('\t')),
+        'r' => return Ok(Some('\r')),
+        'a' => return Ok(Some('\u{7}')),
+        'b' => return Ok(Some('\u{8}')),
+        'f' => return Ok(Some('\u{c}')),
+        'v' => return Ok(Some('\u{b}')),
+        '\\' | '\'' | '"' => return Ok(Some(letter)),
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        'N' | '0'..='9' => return Err(format!("`\\{letter}` is an escape that is not read")),
+        _ => return Ok(None),
+    };
+    let number: String = rest.by_ref().take(digits).map(|(_, digit)| digit).collect();
+    let meant = u32::from_str_radix(&number, 16).ok().filter(|_| number.len() == digits);
+    let meant = meant.and_then(char::from_u32);
+    meant.map(Some).ok_or_else(|| format!("`\\{letter}{number}` is no letter"))
 }
 
 #[cfg(test)]
@@ -199,6 +220,7 @@ mod tests {
                 json!(["f", {"a": [1, "x", true], "b": {"k": null, "2": [1]}}]),
             ),
             (r#"f(a="it's\n \"so\"", b='=,)')"#, json!(["f", {"a": "it's\n \"so\"", "b": "=,)"}])),
+            (r"f(a='core\u2019s \x41\d', b='\U0001F600')", json!(["f", {"a": "core’s A\\d", "b": "😀"}])),
             ("f(a=5., b=.5)", json!(["f", {"a": 5.0, "b": 0.5}])),
         ] {
             assert_eq!(read(text), Ok(wanted), "{text}");
@@ -207,7 +229,16 @@ mod tests {
 
     #[test]
     fn what_is_no_call_of_literals_is_refused() {
-        for text in ["f(a=g(1))", "g()", "f(1, 2, 3)", "f(a='x", "f(1) + 1", "f(a=x)"] {
+        for text in [
+            "f(a=g(1))",
+            "g()",
+            "f(1, 2, 3)",
+            "f(a='x",
+            "f(1) + 1",
+            "f(a=x)",
+            r"f(a='\u20')",
+            r"f(a='\ud800')",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

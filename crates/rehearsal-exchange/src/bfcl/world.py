@@ -54,6 +54,26 @@ def schema(described):
     return made
 
 
+def kind(value):
+    """The type of a value, as JSON Schema names it."""
+    if value is None:
+        return "null"
+    for name, types in (("boolean", bool), ("integer", int), ("number", float), ("string", str), ("array", (list, tuple))):
+        if isinstance(value, types):
+            return name
+    return "object"
+
+
+def widened(parameters, args):
+    """Lets a call of the ground truth through that gives arguments of another type than the document says."""
+    for name, value in args.items():
+        described, given = parameters["properties"].get(name, {}), kind(value)
+        declared = described.get("type", given)
+        known = declared if isinstance(declared, list) else [declared]
+        if given not in known and not (given == "integer" and "number" in known):
+            described["type"] = [*known, given]
+
+
 class Entry:
     """One entry of BFCL, with the objects that its functions belong to."""
 
@@ -73,6 +93,7 @@ class Entry:
             file = config.MULTI_TURN_FUNC_DOC_FILE_MAPPING[kind]
             for document in lines(self.folder / "data" / "multi_turn_func_doc" / file):
                 self.documents[document["name"]] = document
+        self.schemas = {name: schema(document["parameters"]) for name, document in self.documents.items()}
         for excluded in self.record.get("excluded_function", []):
             self.documents.pop(excluded, None)
         missed = self.record.get("missed_function", {})
@@ -116,13 +137,15 @@ class Entry:
                 parsed = ast.parse(call, mode="eval").body
                 positional = [ast.literal_eval(each) for each in parsed.args]
                 named = {each.arg: ast.literal_eval(each.value) for each in parsed.keywords}
+                if described := self.schemas.get(parsed.func.id):
+                    widened(described, {**dict(zip(described["properties"], positional)), **named})
                 wanted[-1].append(performed(owners[parsed.func.id], positional, named))
         return wanted
 
     def listed(self):
         hidden = {name for names in self.withheld for name in names}
         tools = [
-            {"name": name, "description": document["description"], "parameters": schema(document["parameters"])}
+            {"name": name, "description": document["description"], "parameters": self.schemas[name]}
             for name, document in self.documents.items()
             if name not in hidden
         ]

@@ -16,7 +16,13 @@ pub(super) fn evaluations(task: &Value, options: &Tau2Options, notes: &mut Vec<N
     evaluations
         .extend(items(criteria, &["communicate_info"]).iter().filter_map(Value::as_str).map(communicated));
     if basis(task).contains(&"ACTION") {
-        evaluations.extend(actions(task).iter().filter(|action| by(action) == "agent").map(called));
+        let (agents, users): (Vec<&Value>, Vec<&Value>) =
+            actions(task).iter().partition(|action| by(action) == "agent");
+        evaluations.extend(agents.into_iter().map(called));
+        if !users.is_empty() {
+            let why = "tau2 asks for these very calls too; here what they change is compared, which the final state shows";
+            notes.push(Note::new(Change::Lost, "calls of the user's side", why));
+        }
     }
     let judged = items(criteria, &["nl_assertions"]);
     let counts = basis(task).contains(&"NL_ASSERTION");
@@ -27,7 +33,7 @@ pub(super) fn evaluations(task: &Value, options: &Tau2Options, notes: &mut Vec<N
             notes.push(Note::new(Change::Stricter, "natural-language assertions", why));
         }
     } else if !judged.is_empty() {
-        let why = format!("{} of them, which do not count in tau2's own reward", judged.len());
+        let why = "those of this task do not count in tau2's own reward";
         notes.push(Note::new(Change::Lost, "natural-language assertions", why));
     }
     evaluations
@@ -35,7 +41,13 @@ pub(super) fn evaluations(task: &Value, options: &Tau2Options, notes: &mut Vec<N
 
 /// The calls that a world is to be compared with.
 fn reference(task: &Value) -> Vec<Value> {
-    let call = |action: &Value| json!({"tool": at(action, &["name"]), "args": at(action, &["arguments"])});
+    let call = |action: &Value| {
+        let mut call = json!({"tool": at(action, &["name"]), "args": at(action, &["arguments"])});
+        if by(action) == "user" {
+            call["by"] = "user".into();
+        }
+        call
+    };
     actions(task).iter().map(call).collect()
 }
 

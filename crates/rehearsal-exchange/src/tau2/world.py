@@ -133,7 +133,7 @@ class Task:
             self.stores = {"agent": self.environment.tools, "user": self.environment.user_tools}
         else:
             self.environment = None
-            self.stores = {"agent": getattr(load(domain.capitalize() + "AgentTools"), f"get_{domain}_tools")()}
+            self.stores = {"agent": getattr(load("tools"), f"get_{domain}_tools")()}
         self.shipped = self.texts()
         self.begin()
 

@@ -2,7 +2,7 @@
 
 use rehearsal_core::MetricResult;
 use rehearsal_core::keys::{At, Complaint, Form, Given, Key};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::check_program::{self, CheckCommand, CheckProgram};
 use super::python::{ARGS, THRESHOLD};
@@ -22,6 +22,15 @@ pub struct Command {
     pub threshold: f64,
 }
 
+fn words() -> Value {
+    json!({
+        "type": "array",
+        "minItems": 1,
+        "prefixItems": [{"type": "string", "minLength": 1}],
+        "items": {"type": "string"},
+    })
+}
+
 impl Evaluator for Command {
     const TYPE: &'static str = "command";
     const ABOUT: &'static str = "A program says yes.";
@@ -31,7 +40,7 @@ impl Evaluator for Command {
             "command",
             Form::OneOf(&[
                 Form::About("A line for the shell.", &Form::Like("\\S")),
-                Form::About("A program and its arguments.", &Form::SomeTexts),
+                Form::About("A program and its arguments.", &Form::Own(words)),
             ]),
             "command: [python3, check.py]",
             "The program, run in the folder of the file.",

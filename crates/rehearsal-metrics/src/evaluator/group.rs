@@ -85,8 +85,8 @@ for each.
             };
             let at = |key| At::Item("evaluations", number, key);
             let Some(weight) = weight else {
-                let message = "a `weight` is a number above 0";
-                given.complain(Complaint::spoils("out-of-range", at("weight"), message).help("write: weight: 2"));
+                let message = format!("evaluation {} of the group: a `weight` is a number above 0", number + 1);
+                given.complain(Complaint::spoils("bad-evaluation", at("weight"), message).help("write: weight: 2"));
                 continue;
             };
             if let Some(fields) = item.as_object_mut() {

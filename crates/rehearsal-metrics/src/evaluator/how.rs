@@ -1,6 +1,6 @@
 //! How an evaluator is asked: of which replies, and whether it is to hold.
 
-use rehearsal_core::keys::{At, Complaint, Form, Given, Key};
+use rehearsal_core::keys::{At, Complaint, Form, Given, Key, whole};
 use rehearsal_core::{MetricResult, MetricStatus};
 use serde_json::{Value, json};
 
@@ -53,8 +53,17 @@ pub const OF_REPLIES: &[Key] = &[IN, NOT];
 /// What the others have.
 pub const OF_ALL: &[Key] = &[NOT];
 
+/// The most turns that a conversation may have.
+const MOST_TURNS: u64 = 1_000_000;
+
+/// The number of a turn.
+fn turn_number(value: &Value) -> Option<usize> {
+    let turn = whole(value)?.as_u64().filter(|turn| (1..=MOST_TURNS).contains(turn))?;
+    usize::try_from(turn).ok()
+}
+
 fn replies() -> Value {
-    json!({"oneOf": [{"enum": ["last", "any", "all"]}, {"type": "integer", "minimum": 1}]})
+    json!({"oneOf": [{"enum": ["last", "any", "all"]}, {"type": "integer", "minimum": 1, "maximum": MOST_TURNS}]})
 }
 
 impl How {
@@ -65,19 +74,17 @@ impl How {
             Some(Value::String(word)) if word == "last" => Replies::Last,
             Some(Value::String(word)) if word == "any" => Replies::Any,
             Some(Value::String(word)) if word == "all" => Replies::All,
-            Some(value) => {
-                match value.as_u64().and_then(|turn| usize::try_from(turn).ok()).filter(|turn| *turn > 0) {
-                    Some(turn) => Replies::Turn(turn),
-                    None => {
-                        let message = "`in` must be last, any, all, or the number of a turn, from 1";
-                        given.complain(
-                            Complaint::spoils("wrong-type", At::Value("in"), message)
-                                .help("it can be: `last`, `any`, `all`, or the number of a turn"),
-                        );
-                        Replies::Last
-                    }
+            Some(value) => match turn_number(&value) {
+                Some(turn) => Replies::Turn(turn),
+                None => {
+                    let message = "`in` must be last, any, all, or the number of a turn, from 1";
+                    given.complain(
+                        Complaint::spoils("wrong-type", At::Value("in"), message)
+                            .help("it can be: `last`, `any`, `all`, or the number of a turn"),
+                    );
+                    Replies::Last
                 }
-            }
+            },
         };
         let negated = given.flag("not");
         if negated && given.has("stop") {

@@ -92,6 +92,9 @@ impl Evaluator for WorldState {
     const PAGE: &'static str = "\
 Asks for a `world` in the scenario. The reference is made when the step ends: with `after`, another world is started with the same seed, \
 the calls are made in it, and its state is compared with that of the case's world; nobody else sees what happens in it. \
+They are made one after the other, each with the tools that the world offers at that moment: where a tool appears only after a call, \
+also one of the user's side, that call stands before it (`{tool: unlock, by: user}`). A call of a tool that is not offered leaves the \
+evaluation undecided, also with `allow_errors`. \
 The state is compared as a whole: what the agent did too much is a difference too. The evidence names the paths that differ. \
 What is null in an object counts as absent.
 

@@ -340,13 +340,14 @@ impl Stage {
     }
 }
 
-/// Makes the calls of a reference, and gives the state after them.
+/// Makes the calls of a reference, and gives the state after them. A call that fails is one of `failed`; one of a tool
+/// that the world does not offer at that moment is none that could have been made, so there is no state after it.
 async fn play_calls(
     world: &dyn LiveWorld,
     calls: &[Value],
     failed: &mut Vec<String>,
 ) -> Result<Option<WorldState>, String> {
-    for call in calls {
+    for (index, call) in calls.iter().enumerate() {
         let tool = call["tool"].as_str().unwrap_or_default().to_owned();
         let args = call["args"].as_object().cloned().unwrap_or_default();
         let tools = world.tools();
@@ -354,8 +355,7 @@ async fn play_calls(
             listed.declaration.name == tool && call["by"].as_str().is_none_or(|by| by == listed.side.word())
         });
         let Some(listed) = named.next() else {
-            failed.push(format!("`{tool}`: the world offers no such tool at that moment"));
-            continue;
+            return Err(not_offered(index + 1, &tool, call["by"].as_str(), &tools));
         };
         // Arguments that break the schema never reach a tool.
         let schema = Schema::new(listed.declaration.parameters.clone());
@@ -371,6 +371,21 @@ async fn play_calls(
         }
     }
     world.state().await.map_err(|why| told(&why))
+}
+
+/// Says that a tool is not there, and which are.
+fn not_offered(number: usize, tool: &str, by: Option<&str>, tools: &[WorldTool]) -> String {
+    let named = |tool: &WorldTool| {
+        let name = &tool.declaration.name;
+        if tool.side == Side::User { format!("`{name}` (by the user)") } else { format!("`{name}`") }
+    };
+    let of_whom = by.map(|by| format!(" of the {by}'s")).unwrap_or_default();
+    let offered = tools.iter().map(named).collect::<Vec<_>>().join(", ");
+    let offered = if offered.is_empty() { "none".to_owned() } else { rehearsal_core::shorten(&offered, 300) };
+    format!(
+        "call {number} of `after` is of `{tool}`, and the world offers no such tool{of_whom} at that moment; it offers {offered}. \
+         If a call makes it appear, that call belongs before it"
+    )
 }
 
 async fn read_state(path: &Path) -> Result<Option<WorldState>, String> {

@@ -142,6 +142,7 @@ function summary({ event }: Entry): string {
     case "user_hung_up":
     case "time_limit":
     case "agent_log":
+    case "world_log":
     case "cancel_reason":
       return oneLine(fieldsOf(body));
     default:
