@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rehearsal_core::{
-    Decision, Draft, EventBody, Failure, Inconsistent, InvalidSchema, InvocationId, Ledger, ModelRequest,
-    ModelResponse, Phase, RequestRecord, State, StatePatch, TurnId, Violation, Yield, elapsed,
+    Content, Decision, Draft, EventBody, Failure, FunctionCall, Inconsistent, InvalidSchema, InvocationId,
+    Ledger, ModelRequest, ModelResponse, Part, Phase, RequestRecord, Role, State, StatePatch, ToolOutcome,
+    ToolResult, TurnId, Violation, Yield, elapsed,
 };
 use serde_json::Value;
 
@@ -272,6 +273,49 @@ impl<'a> Context<'a> {
             return Err(RunError::agent(&self.author, why));
         }
         Ok((turn, recorded))
+    }
+
+    /// Records an answer that came from elsewhere with the calls that were made for it there, each with what came of it.
+    ///
+    /// Nothing is called. All of it is kept at once, so that after an interruption there is all of it or nothing.
+    ///
+    /// # Errors
+    /// The ledger has another answer for this execution.
+    pub async fn record_played(
+        &mut self,
+        calls: Vec<(FunctionCall, ToolOutcome)>,
+        response: ModelResponse,
+        decision: Decision,
+    ) -> Result<(), RunError> {
+        let ids = self.session.around().ids;
+        let mut round = 0;
+        for (call, outcome) in calls {
+            let turn = ids.turn(self.ledger().session(), &self.invocation, round);
+            let mut asked = ModelResponse::new(Content::new(Role::Model, vec![Part::from(call.clone())]));
+            number_calls(&mut asked, |index| ids.call(&turn, index));
+            turn_limit(&self.author, &asked)?;
+            let id = ids.call(&turn, 0);
+            let (tool, args): (Arc<str>, _) = (call.name.into(), Arc::new(call.args));
+            let result = ToolResult {
+                call: id.clone(),
+                tool: tool.clone(),
+                outcome,
+                changes: Vec::new(),
+                main_changes: None,
+            };
+            // How long each of them took is not known.
+            let there = Decision { micros: 0, ..decision.clone() };
+            for (decision, body) in [
+                (Some(there.clone()), EventBody::ModelResponse(asked)),
+                (None, EventBody::ToolCall { call: id, tool, args }),
+                (Some(there), EventBody::ToolResult(result)),
+            ] {
+                let draft = self.draft(Some(&turn), decision, body);
+                self.session.append_draft(draft)?;
+            }
+            round += 1;
+        }
+        self.record_response(round, response, decision).await.map(drop)
     }
 
     fn recorded_response(&self, turn: &TurnId) -> Option<ModelResponse> {

@@ -24,10 +24,42 @@ pub(crate) enum FindError {
 
 impl From<FindError> for CommandError {
     fn from(error: FindError) -> Self {
-        let ends = matches!(error, FindError::Nothing { .. })
-            .then_some("scenario files end in .scenario.yaml or .scenario.yml");
-        Self::user(error).hints(ends)
+        let hint = match &error {
+            FindError::Nothing { .. } => {
+                Some("scenario files end in .scenario.yaml or .scenario.yml".to_owned())
+            }
+            FindError::Read { path, source } => beside(path, source),
+            FindError::NoFit { .. } | FindError::Pattern { .. } => None,
+        };
+        Self::user(error).hints(hint)
     }
+}
+
+/// The most files that are named where one is not there.
+const MAX_NAMED: usize = 5;
+
+/// What is there in place of a file that is not.
+fn beside(path: &Path, why: &io::Error) -> Option<String> {
+    if why.kind() != io::ErrorKind::NotFound {
+        return None;
+    }
+    let folder = path.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.is_dir())?;
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let names = fs::read_dir(here).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names
+        .filter(|name| [Some("yaml".as_ref()), Some("yml".as_ref())].contains(&Path::new(name).extension()))
+        .collect();
+    names.sort();
+    let shown: Vec<String> =
+        names.iter().take(MAX_NAMED).map(|name| folder.join(name).display().to_string()).collect();
+    let more = if names.len() > MAX_NAMED { "\n  …" } else { "" };
+    Some(match shown.as_slice() {
+        [] => format!(
+            "there is no YAML file in `{}`; paths are taken from where the command is run",
+            here.display()
+        ),
+        _ => format!("there are:\n  {}{more}", shown.join("\n  ")),
+    })
 }
 
 /// Why a scenario file could not be read.
@@ -43,7 +75,11 @@ pub(crate) enum ReadError {
 
 impl From<ReadError> for CommandError {
     fn from(error: ReadError) -> Self {
-        Self::user(error)
+        let hint = match &error {
+            ReadError::Read { path, source } => beside(path, source),
+            ReadError::TooLarge { .. } | ReadError::NotText { .. } => None,
+        };
+        Self::user(error).hints(hint)
     }
 }
 

@@ -95,6 +95,13 @@ fn split(text: &str) -> Result<Vec<String>, BadFilter> {
                 was_quoted = true;
             }
             c if quoted => word.push(c),
+            '&' | '|' if word.ends_with(c) => {
+                let joint = if c == '&' { "and" } else { "or" };
+                return Err(BadFilter(format!("`{c}{c}` joins nothing here: write `{joint}`")));
+            }
+            '!' if word.is_empty() => {
+                return Err(BadFilter("`!` denies nothing here: write `not`".to_owned()));
+            }
             '(' | ')' => {
                 words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
                 words.push(c.to_string());
@@ -216,6 +223,7 @@ mod tests {
         assert!(chosen("name:\"a refund\"", "Gets a Refund", &[]));
         assert!(chosen("gets a refund and not slow", "Gets a Refund", &[]));
         assert!(!chosen("gets refund", "Gets a Refund", &[]));
+        assert!(chosen("\"a && !b\" and r&d", "Has a && !b of R&D", &[]));
     }
 
     #[test]
@@ -228,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused() {
-        for bad in ["", "and", "a and", "(a", "a )", "\"a", "not", "a not b"] {
+        for bad in ["", "and", "a and", "(a", "a )", "\"a", "not", "a not b", "a&&b", "a || b", "!a"] {
             assert!(bad.parse::<Filter>().is_err(), "{bad}");
         }
         assert!("not ".repeat(200).parse::<Filter>().is_err());

@@ -30,7 +30,8 @@ mod users;
 mod world;
 
 pub use agent::{
-    AgentUnderTest, CommandLine, HttpEndpoint, Implementation, InlineAgent, Reached, Server, ToolDefinition,
+    AgentUnderTest, CallsInAnswer, CommandLine, HttpEndpoint, Implementation, InlineAgent, Reached, Server,
+    ToolDefinition,
 };
 pub use conversation::{
     Conversation, ConversationOpening, ConversationUser, Knowledge, LlmCondition, ScriptTurn, ScriptedCall,

@@ -12,6 +12,7 @@ mod play;
 mod problem;
 mod project;
 mod read;
+mod record;
 mod report;
 mod schema;
 mod score;
@@ -24,18 +25,20 @@ pub use compile::{
     make,
 };
 pub use file::{
-    Action, AgentFile, AgentUnderTest, AnsweredBy, BridgeExpressions, CheckOptions, Checked, CommandLine,
-    Conversation, ConversationOpening, ConversationUser, Evaluation, HttpEndpoint, Implementation,
-    InlineAgent, Knowledge, LlmCondition, MadeFrom, Mock, MockError, MockWhen, ModelChoice, NamedModel,
-    Plugin, Reached, Scenario, ScriptTurn, ScriptedCall, ScriptedCondition, ScriptedReply, ScriptedRule,
-    Server, Setup, SimulatedUser, Step, Strategy, TerminationCondition, TerminationKind, ToolDefinition,
-    ToolUser, UserSimulator, UserTool, Variable, World, WorldReached, check, check_agent, check_with,
+    Action, AgentFile, AgentUnderTest, AnsweredBy, BridgeExpressions, CallsInAnswer, CheckOptions, Checked,
+    CommandLine, Conversation, ConversationOpening, ConversationUser, Evaluation, HttpEndpoint,
+    Implementation, InlineAgent, Knowledge, LlmCondition, MadeFrom, Mock, MockError, MockWhen, ModelChoice,
+    NamedModel, Plugin, Reached, Scenario, ScriptTurn, ScriptedCall, ScriptedCondition, ScriptedReply,
+    ScriptedRule, Server, Setup, SimulatedUser, Step, Strategy, TerminationCondition, TerminationKind,
+    ToolDefinition, ToolUser, UserSimulator, UserTool, Variable, World, WorldReached, check, check_agent,
+    check_with,
 };
 pub use personas::{Persona, personas};
 pub use play::checks::PythonWorkers;
 pub use problem::{Problem, Severity, Style, line_and_column};
 pub use project::{Gift, PROJECT_FILE, Project, Setting};
 pub use read::Dialect;
+pub use record::{NotRecordable, Recorded};
 pub use rehearsal_core::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted};
 pub use rehearsal_metrics::evaluator::{
     AnswerPath, ArgumentPattern, CallStatus, Check, Expectation, FlowPattern, JsonPathCheck, Place,

@@ -82,17 +82,30 @@ impl Scenario {
 
     /// Evaluations of tool calls that could never find one.
     fn unfindable(&self, agent: &AgentUnderTest) -> Vec<Problem> {
-        let elsewhere = matches!(agent.reached, Reached::Http(_) | Reached::Chat { .. });
+        let elsewhere = match &agent.reached {
+            Reached::Http(endpoint) => {
+                // Which tools it has, only its answers tell.
+                if endpoint.calls.is_some() {
+                    return Vec::new();
+                }
+                Some(
+                    "remove it, say where its answers tell them (`calls:` in `http`), or reach the agent by `command`",
+                )
+            }
+            Reached::Chat { .. } => {
+                Some("remove it, or reach the agent by `command`, where its tool calls come to us")
+            }
+            _ => None,
+        };
         let mut problems = Vec::new();
         for evaluation in self.evaluations() {
             let place = evaluation.span.clone();
             let Some(names) = evaluation.check.tools() else { continue };
-            if elsewhere {
+            if let Some(help) = elsewhere {
                 let message = format!(
                     "`{}` has nothing to look at: the tool calls of an agent behind HTTP never reach us",
                     evaluation.type_name()
                 );
-                let help = "remove it, or reach the agent by `command`, where its tool calls come to us";
                 problems.push(Problem::error("no-effect", place, message).help(help));
                 continue;
             }

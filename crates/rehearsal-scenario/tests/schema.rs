@@ -345,6 +345,7 @@ agent:
     response: reply.text
     session: id
     usage: {input: usage.in, output: usage.out}
+    calls: {list: 'did?', tool: function.name, args: function.arguments, result: output, error: error}
     timeout_ms: 1000
     start: python3 server.py
 plugins:

@@ -19,7 +19,7 @@ mod template;
 pub use crate::program::{Connection, Guard, Launcher};
 pub use command::CommandAgent;
 #[cfg(feature = "http")]
-pub use http::{HttpAgent, HttpAgentError, HttpSettings, UsagePaths};
+pub use http::{CallPaths, HttpAgent, HttpAgentError, HttpSettings, UsagePaths};
 #[cfg(feature = "http")]
 pub use http::{build_client, header_secrets};
 #[cfg(feature = "http")]

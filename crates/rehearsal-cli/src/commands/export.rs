@@ -1,6 +1,6 @@
 //! `rehearse export`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +15,14 @@ use rehearsal_store::read_ledger;
 use serde_json::json;
 
 use crate::client::Far;
+use crate::commands::init;
 use crate::error::{CommandError, with_causes};
 use crate::place::Place;
 use crate::{output, shelf};
 
-/// Export a completed session into an ADK `EvalSet` file.
+/// Export a session: into an ADK `EvalSet` file, or as a scenario.
 ///
-/// The session becomes an eval case, a golden trace that `adk eval` runs. The file is made where it is missing; what is
+/// With `--scenario` it is written as `rehearse init --from` does it. With `--evalset`, completed, the session becomes an eval case, a golden trace that `adk eval` runs. The file is made where it is missing; what is
 /// in it stays as it is. A session that is in the file already is not written a second time.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -30,6 +31,7 @@ Examples:
   rehearse export 9d55a1c2 --evalset golden.evalset.json --complete
   rehearse export 9d55a1c2 --evalset golden.evalset.json --no-colons --app-name math_agent
   rehearse export 9d55a1c2 --evalset golden.evalset.json --server http://127.0.0.1:4200
+  rehearse export 9d55a1c2 --scenario scenarios/refund.scenario.yaml
 
 Exit codes: 0 it was exported; 2 it was not: the session is not completed, or the file cannot be written.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -38,8 +40,18 @@ pub(crate) struct ExportArgs {
     #[arg(value_name = "SESSION")]
     session: String,
     /// The `EvalSet` file that the case is added to
-    #[arg(long, value_name = "FILE")]
-    evalset: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "scenario")]
+    evalset: Option<PathBuf>,
+    /// The scenario file that is made of it
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["evalset", "runnable", "again", "no_colons", "app_name", "format"]
+    )]
+    scenario: Option<PathBuf>,
+    /// Replace a scenario file that is there already
+    #[arg(long, requires = "scenario")]
+    force: bool,
     /// Complete the session first, if its agent has answered: sessions of programs with the plugin stay open
     #[arg(long)]
     complete: bool,
@@ -76,16 +88,20 @@ enum Format {
 
 pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     let ledger = shelf::block_on(ledger(args))?;
+    if let Some(path) = &args.scenario {
+        return init::write_session(&ledger, &args.session, Some(path), Path::new("."), args.force);
+    }
+    let Some(evalset) = &args.evalset else { unreachable!("one of the two is required") };
     let options =
         TraceOptions { app_name: args.app_name.clone(), colons: !args.no_colons, ..TraceOptions::default() };
     let trace = GoldenTrace::from_ledger(&ledger, &options).map_err(|why| {
         CommandError::user(why).about(format_args!("session `{}` cannot be exported", args.session))
     })?;
     let trace = warned(args, trace)?;
-    let defaults = EvalSetDefaults::for_agent(&trace.agent, &args.evalset, SystemClock.now());
+    let defaults = EvalSetDefaults::for_agent(&trace.agent, evalset, SystemClock.now());
     let append = if args.again { append_to_file } else { append_once_to_file };
     let written =
-        append(&args.evalset, &defaults, &trace).map_err(|error| CommandError::setup(with_causes(&error)))?;
+        append(evalset, &defaults, &trace).map_err(|error| CommandError::setup(with_causes(&error)))?;
     let cautions: Vec<String> = trace.cautions.iter().map(ToString::to_string).collect();
     tell(args, &written, &cautions);
     Ok(())

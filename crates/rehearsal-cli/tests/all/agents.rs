@@ -140,3 +140,60 @@ fn a_judge_for_many_files_is_refused_only_where_none_of_them_asks_one() {
         assert_eq!(ran.stderr.contains("changes nothing"), !is_asked, "{}", ran.stderr);
     }
 }
+
+/// A server that pays back what it is asked for, and tells which tools it called.
+const TELLS: &str = r#"import http.server, json, os
+class Desk(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        said = json.loads(self.rfile.read(int(self.headers["content-length"])))["message"]
+        found = {"name": "find", "arguments": json.dumps({"order": "A-1"}), "output": {"sum": 20}}
+        paid = {"name": "refund", "arguments": {"order": "A-1", "sum": 20}, "output": {"done": True}}
+        failed = {"name": "refund", "arguments": {"order": "A-1"}, "error": "no sum"}
+        calls = {"pay": [found, paid], "wrong": [paid, found], "fail": [found, failed], "bad": [{"tool": 1}]}[said]
+        body = json.dumps({"reply": "Done.", "tool_calls": calls}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Desk).serve_forever()
+"#;
+
+#[test]
+fn checks_of_tool_calls_look_at_what_a_deployed_agent_tells() {
+    let scenario = "name: pays
+description: It pays back
+environment: {type: local}
+agent:
+  http:
+    url: 'http://127.0.0.1:${port}/'
+    response: reply
+    calls: {list: tool_calls, tool: name, args: arguments, result: 'output?', error: error}
+    start: [python3, server.py]
+run:
+  - input: SAID
+    evaluations:
+      - {type: tool_called, tool: refund, args: {sum: 20}, after: find}
+      - {type: tool_order, never: [refund], before: find}
+      - {type: trajectory, mode: exact, calls: [{tool: find, args: {order: A-1}}, {tool: refund}]}
+      - {type: tool_not_called, tool: delete}
+judgment: {strategy: all_pass}
+";
+    let folder = Folder::new(&[("server.py", TELLS)]);
+    for said in ["pay", "wrong", "fail", "bad"] {
+        let file = format!("{said}.scenario.yaml");
+        fs::write(folder.path().join(&file), scenario.replace("SAID", said)).unwrap();
+        let ran = folder.run(&format!("run {file} --no-store"));
+        assert_eq!(ran.code, i32::from(said != "pay"), "{said}: {}{}", ran.stdout, ran.stderr);
+        if said == "bad" {
+            assert!(ran.stdout.contains("call 1 of `$.tool_calls`: the answer of POST"), "{}", ran.stdout);
+            assert!(ran.stdout.contains("has nothing at `$.name`"), "{}", ran.stdout);
+        }
+    }
+    // Without `calls` nothing is known of them, and `calls` is what would help.
+    let blind = scenario.replace("    calls:", "    # calls:").replace("SAID", "pay");
+    fs::write(folder.path().join("blind.scenario.yaml"), blind).unwrap();
+    let ran = folder.run("check blind.scenario.yaml");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("say where its answers tell them (`calls:` in `http`)"), "{}", ran.stderr);
+}

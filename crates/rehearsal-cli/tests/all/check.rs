@@ -91,11 +91,13 @@ fn what_cannot_be_found_or_read_is_said() {
         folder.path(),
         &["check", "missing.yaml"],
         &expect![[r#"
-        exit 2
-        --- stdout
-        --- stderr
-        error: cannot read `missing.yaml`: No such file or directory (os error 2)
-    "#]],
+            exit 2
+            --- stdout
+            --- stderr
+            error: cannot read `missing.yaml`: No such file or directory (os error 2)
+
+            hint: there is no YAML file in `.`; paths are taken from where the command is run
+        "#]],
     );
     rehearse(
         folder.path(),

@@ -150,6 +150,11 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
         --- stderr
         warning: `g.evalset.json`: not acted on: $.eval_cases[0].rubrics: rubrics need a judge; nothing here reads them
         error: cannot read `none.yaml`: No such file or directory (os error 2)
+
+        hint: there are:
+          agent.yaml
+          command.yaml
+          other.yaml
     "#]]);
     assert_eq!(folder.run("eval words.json --agent agent.yaml").code, 2);
     assert!(!folder.path().join(".rehearsal").exists());

@@ -112,7 +112,11 @@ fn a_file_that_is_there_is_kept_unless_told() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rehearse"));
     let forced = command.args(["init", "--force"]).current_dir(folder.path()).output().unwrap();
     assert_eq!(forced.status.code(), Some(0));
-    assert!(fs::read_to_string(&path).unwrap().starts_with("# A scenario:"));
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(
+        text.starts_with("# yaml-language-server: $schema=./scenario.schema.json\n\n# A scenario:"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use rehearsal_agent::AgentRef;
 #[cfg(feature = "http")]
-use rehearsal_world::remote::{HttpAgent, HttpSettings, UsagePaths};
+use rehearsal_world::remote::{CallPaths, HttpAgent, HttpSettings, UsagePaths};
 
 use super::{CompileError, Compiled};
+#[cfg(feature = "http")]
+use crate::CallsInAnswer;
 use crate::HttpEndpoint;
 #[cfg(feature = "http")]
 use crate::filled::filled;
@@ -50,6 +52,10 @@ impl Compiled {
         }
         settings.session.clone_from(&endpoint.session);
         settings.usage = endpoint.usage.clone().map(|(input, output)| UsagePaths { input, output });
+        settings.calls = endpoint.calls.clone().map(|paths| {
+            let CallsInAnswer { list, tool, args, result, error } = paths;
+            CallPaths { list, tool, args, result, error }
+        });
         if let Some(millis) = endpoint.timeout_ms {
             settings.timeout = Duration::from_millis(millis);
         }

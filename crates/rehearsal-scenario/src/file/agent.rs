@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::keys::{
-    CHAT, CHAT_AGENT, HTTP, HTTP_AGENT, HTTP_TOOL, INLINE, LONGEST_NAME, PATHS_OF_USAGE, PROGRAM, SERVER,
-    TOOL,
+    CHAT, CHAT_AGENT, HTTP, HTTP_AGENT, HTTP_TOOL, INLINE, LONGEST_NAME, PATHS_OF_CALLS, PATHS_OF_USAGE,
+    PROGRAM, SERVER, TOOL,
 };
 use super::schemas;
 use crate::read::{Fields, Reader};
@@ -40,7 +40,7 @@ pub enum Reached {
         server: Option<Server>,
     },
     /// It answers JSON over HTTP.
-    Http(HttpEndpoint),
+    Http(Box<HttpEndpoint>),
     /// It is a program that speaks JSON lines.
     Command(CommandLine),
     /// It is a program that runs already and speaks the same on a Unix socket. No file says so; whoever runs it does.
@@ -81,10 +81,27 @@ pub struct HttpEndpoint {
     pub session: Option<String>,
     /// Where the tokens read and written stand in the answer.
     pub usage: Option<(String, String)>,
+    /// Where the calls of its tools stand in the answer.
+    pub calls: Option<CallsInAnswer>,
     /// How long it may take to answer.
     pub timeout_ms: Option<u64>,
     /// What starts it.
     pub server: Option<Server>,
+}
+
+/// Where the calls of its tools stand in the answer of an agent: paths, of which one that ends in `?` may lead nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallsInAnswer {
+    /// Their list.
+    pub list: String,
+    /// The name of the tool, in an item.
+    pub tool: String,
+    /// The arguments, in an item.
+    pub args: String,
+    /// What the tool gave, in an item.
+    pub result: Option<String>,
+    /// What went wrong, in an item.
+    pub error: Option<String>,
 }
 
 /// A server that a scenario starts for its agent. `${port}` in addresses is the port it was given.
@@ -179,7 +196,7 @@ pub(crate) fn read(
     let reached = match (chat, http, command) {
         (None, None, None) => Some(Reached::Inline(read_inline(reader, &mut fields))),
         (Some(node), None, None) => read_chat(reader, node, specification),
-        (None, Some(node), None) => read_http(reader, node).map(Reached::Http),
+        (None, Some(node), None) => read_http(reader, node).map(|endpoint| Reached::Http(Box::new(endpoint))),
         (None, None, Some(node)) => read_command(reader, node, "`command`").map(Reached::Command),
         _ => {
             let problem = Problem::error("two-agents", fields.span(), "this is more than one agent");
@@ -291,6 +308,18 @@ fn read_http(reader: &mut Reader<'_>, node: &Node) -> Option<HttpEndpoint> {
         usage.finish(reader);
         Some(paths)
     });
+    let calls = fields.get("calls").and_then(|node| {
+        let mut calls = reader.fields(node, "`calls`", &PATHS_OF_CALLS)?;
+        let paths = CallsInAnswer {
+            list: calls.text(reader, "list").unwrap_or_default(),
+            tool: calls.text(reader, "tool").unwrap_or_default(),
+            args: calls.text(reader, "args").unwrap_or_default(),
+            result: calls.text(reader, "result"),
+            error: calls.text(reader, "error"),
+        };
+        calls.finish(reader);
+        Some(paths)
+    });
     let endpoint = HttpEndpoint {
         url,
         method: read_method(reader, &mut fields),
@@ -299,6 +328,7 @@ fn read_http(reader: &mut Reader<'_>, node: &Node) -> Option<HttpEndpoint> {
         response: fields.text(reader, "response").unwrap_or_default(),
         session: fields.text(reader, "session"),
         usage,
+        calls,
         timeout_ms: fields.integer(reader, "timeout_ms"),
         server,
     };

@@ -106,7 +106,9 @@ pub(crate) fn not_runnable(name: &str, agent: &AgentUnderTest, place: Range<usiz
     match agent.tools.iter().find(|tool| tool.name == name) {
         Some(tool) if tool.implementation.is_some() => None,
         Some(_) => {
-            Some(problem(format!("tool `{name}` has nothing that could run: no `command` and no `http`")))
+            let message = format!("tool `{name}` has nothing that could run: no `command` and no `http`");
+            let help = "give the tool what it does for real, such as `command: [python3, tool.py]`, or let a mock answer it and leave it out here";
+            Some(problem(message).help(help))
         }
         None => {
             let problem = problem(format!("the agent has no tool `{name}`"));

@@ -109,7 +109,8 @@ async fn live_refuses_a_tool_that_has_nothing_to_run() {
 #[test]
 fn what_cannot_run_cannot_be_listed() {
     let told = problems(&one_call("description: Nothing", "passthrough: [tool]"));
-    assert_eq!(told, "no-effect: tool `tool` has nothing that could run: no `command` and no `http`");
+    let why = "no-effect: tool `tool` has nothing that could run: no `command` and no `http`";
+    assert!(told.starts_with(why) && told.contains("command: [python3, tool.py]"), "{told}");
     let told = problems(&one_call(ECHO, "passthrough: [tol]"));
     assert_eq!(told, "no-effect: the agent has no tool `tol` [did you mean `tool`?]");
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_agent::{Agent, AgentRef, Context, Done, Flow, RunError};
 use rehearsal_core::mask::Masker;
-use rehearsal_core::{Content, EventBody, ModelResponse, Usage};
+use rehearsal_core::{Content, EventBody, FunctionCall, ModelResponse, ToolError, ToolOutcome, Usage};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::template::{Path, Placeholder, Template, description};
 use super::{Conversation, Introduction, PathError, TemplateError, decision, scenario, turn_number};
@@ -44,6 +44,8 @@ pub struct HttpSettings {
     pub session: Option<String>,
     /// Where the token counts stand in the answer.
     pub usage: Option<UsagePaths>,
+    /// Where the tool calls stand that the agent made for its answer.
+    pub calls: Option<CallPaths>,
     /// How long an answer may take.
     pub timeout: Duration,
     /// What is hidden in answers beside the values of headers.
@@ -61,6 +63,21 @@ pub struct UsagePaths {
     pub output: String,
 }
 
+/// Where the tool calls stand in an answer. Of a path that ends in `?` nothing is expected: it may lead nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallPaths {
+    /// The path of their list.
+    pub list: String,
+    /// The path of the tool's name, in an item of the list.
+    pub tool: String,
+    /// The path of the arguments, in an item: an object, or one as JSON in a text.
+    pub args: String,
+    /// The path of what the tool gave, in an item.
+    pub result: Option<String>,
+    /// The path of what went wrong, in an item; most items have nothing there.
+    pub error: Option<String>,
+}
+
 impl HttpSettings {
     /// Settings that post `{"message": "${message}", "session": "${session}"}` and wait a minute for an answer.
     pub fn new(name: &str, url: &str, response: &str) -> Self {
@@ -73,6 +90,7 @@ impl HttpSettings {
             response: response.to_owned(),
             session: None,
             usage: None,
+            calls: None,
             timeout: Duration::from_mins(1),
             masker: Masker::default(),
             introduction: Introduction::default(),
@@ -138,6 +156,7 @@ pub struct HttpAgent {
     response: Path,
     session: Option<Path>,
     usage: Option<(Path, Path)>,
+    calls: Option<Calls>,
     timeout: Duration,
     introduction: Introduction,
 }
@@ -147,6 +166,7 @@ struct Reply {
     text: String,
     session: Option<Value>,
     usage: Option<Usage>,
+    calls: Vec<(FunctionCall, ToolOutcome)>,
 }
 
 impl HttpAgent {
@@ -172,6 +192,7 @@ impl HttpAgent {
             response: path("response", &settings.response)?,
             session: settings.session.map(|text| path("session", &text)).transpose()?,
             usage,
+            calls: settings.calls.as_ref().map(Calls::parse).transpose()?,
             timeout: settings.timeout,
             introduction: settings.introduction,
             url,
@@ -308,7 +329,88 @@ impl HttpAgent {
                 ..Usage::default()
             }),
         };
-        Ok(Reply { text, session, usage })
+        let calls = match &self.calls {
+            None => Vec::new(),
+            Some(paths) => self.read_calls(paths, answer)?,
+        };
+        Ok(Reply { text, session, usage, calls })
+    }
+
+    /// The tool calls that an answer tells of, in their order.
+    fn read_calls(&self, paths: &Calls, answer: &Value) -> Result<Vec<(FunctionCall, ToolOutcome)>, String> {
+        let list = match paths.list.find(answer) {
+            None if paths.list.may_lack => return Ok(Vec::new()),
+            None => return Err(self.missing_of_calls("calls.list", &paths.list.path, answer, answer)),
+            Some(Value::Null) => return Ok(Vec::new()),
+            Some(Value::Array(list)) => list,
+            Some(_) => return Err(self.unusable("calls.list", &paths.list.path, answer, "a list")),
+        };
+        let item = |(at, item)| {
+            self.read_call(paths, item, answer)
+                .map_err(|why| format!("call {} of `{}`: {why}", at + 1, paths.list.path))
+        };
+        list.iter().enumerate().map(item).collect()
+    }
+
+    fn read_call(
+        &self,
+        paths: &Calls,
+        item: &Value,
+        answer: &Value,
+    ) -> Result<(FunctionCall, ToolOutcome), String> {
+        let missing = |setting, at: &Place| self.missing_of_calls(setting, &at.path, item, answer);
+        let unusable = |setting, at: &Place, wanted: &str| {
+            let found = at.path.find(item).map(description).unwrap_or_default();
+            let what = format!("should have {wanted} at `{}`, which is {found}", at.path);
+            self.misread(setting, &what, answer)
+        };
+        let name = paths.tool.find(item).ok_or_else(|| missing("calls.tool", &paths.tool))?;
+        let name = rehearsal_core::json::as_text(name).filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| unusable("calls.tool", &paths.tool, "the name of a tool"))?;
+        let args = match paths.args.find(item) {
+            None if !paths.args.may_lack => return Err(missing("calls.args", &paths.args)),
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(args)) => args.clone(),
+            Some(value) => {
+                let text = rehearsal_core::json::as_text(value);
+                let read = text.map(|text| if text.trim().is_empty() { "{}" } else { text });
+                let read = read.and_then(|text| rehearsal_core::json::from_str(text).ok());
+                let wanted = "an object, or one as JSON in a text,";
+                read.ok_or_else(|| unusable("calls.args", &paths.args, wanted))?
+            }
+        };
+        let mut output = match &paths.result {
+            None => Value::Null,
+            Some(path) => path.find(item).cloned().unwrap_or_default(),
+        };
+        let error = paths.error.as_ref().and_then(|path| path.find(item));
+        let mut outcome = match error.and_then(|error| failure(error, &output)) {
+            Some(error) => ToolOutcome::Error(error),
+            None => {
+                if let Some(path) =
+                    paths.result.as_ref().filter(|path| !path.may_lack && path.find(item).is_none())
+                {
+                    return Err(missing("calls.result", path));
+                }
+                self.masker.mask_value(&mut output);
+                ToolOutcome::Output(output)
+            }
+        };
+        if let ToolOutcome::Error(error) = &mut outcome {
+            error.message = self.hide(&error.message);
+        }
+        let mut args = Value::Object(args);
+        self.masker.mask_value(&mut args);
+        let Value::Object(args) = args else { unreachable!("masking changes no form") };
+        Ok((FunctionCall { name: self.hide(name), args, ..FunctionCall::default() }, outcome))
+    }
+
+    /// That a path of `calls` leads nowhere in what it was looked for in.
+    fn missing_of_calls(&self, setting: &str, path: &Path, within: &Value, answer: &Value) -> String {
+        let why = path.find(within).err().map(|missing| missing.to_string()).unwrap_or_default();
+        let what = format!("has nothing at `{path}`: {why}");
+        let told = self.misread(setting, &what, answer);
+        format!("{told}; where answers may leave it out, write `?` behind the path")
     }
 
     fn text_at(&self, setting: &str, path: &Path, answer: &Value) -> Result<String, String> {
@@ -397,8 +499,71 @@ impl Agent for HttpAgent {
         }
         let response =
             ModelResponse { usage: reply.usage, ..ModelResponse::new(Content::model(reply.text.clone())) };
-        cx.record_response(0, response, decision(&self.name, &*clock, began)).await?;
+        cx.record_played(reply.calls, response, decision(&self.name, &*clock, began)).await?;
         Ok(Flow::Done(Done::new(reply.text)))
+    }
+}
+
+/// Where the tool calls stand.
+struct Calls {
+    list: Place,
+    tool: Place,
+    args: Place,
+    result: Option<Place>,
+    error: Option<Place>,
+}
+
+/// A path that may be one that leads nowhere.
+struct Place {
+    path: Path,
+    may_lack: bool,
+}
+
+impl Calls {
+    fn parse(paths: &CallPaths) -> Result<Self, HttpAgentError> {
+        let optional = |setting, text: &Option<String>| {
+            text.as_ref().map(|text| Place::parse(setting, text)).transpose()
+        };
+        Ok(Self {
+            list: Place::parse("calls.list", &paths.list)?,
+            tool: Place::parse("calls.tool", &paths.tool)?,
+            args: Place::parse("calls.args", &paths.args)?,
+            result: optional("calls.result", &paths.result)?,
+            error: optional("calls.error", &paths.error)?,
+        })
+    }
+}
+
+impl Place {
+    fn parse(setting: &'static str, text: &str) -> Result<Self, HttpAgentError> {
+        let trimmed = text.trim();
+        let path = trimmed.strip_suffix('?').unwrap_or(trimmed);
+        let may_lack = path.len() < trimmed.len();
+        let path = Path::parse(path).map_err(|error| HttpAgentError::Path { setting, error })?;
+        Ok(Self { path, may_lack })
+    }
+
+    fn find<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        self.path.find(value).ok()
+    }
+}
+
+/// What an answer says of a call that failed: words, an object with a `message` and maybe a `type`, or just that it did,
+/// when its output says why. Nothing where it did not fail.
+fn failure(error: &Value, output: &Value) -> Option<ToolError> {
+    const KIND: &str = "Error";
+    match error {
+        Value::Null | Value::Bool(false) => None,
+        Value::Bool(true) => Some(ToolError::new(KIND, rehearsal_core::json::said(output))),
+        Value::Object(fields) => {
+            let text = |key: &str| fields.get(key).and_then(rehearsal_core::json::as_text);
+            let message = text("message").map_or_else(|| rehearsal_core::json::text(error), str::to_owned);
+            Some(ToolError::new(text("type").unwrap_or(KIND), message))
+        }
+        other => match rehearsal_core::json::said(other) {
+            empty if empty.is_empty() => None,
+            message => Some(ToolError::new(KIND, message)),
+        },
     }
 }
 
@@ -407,7 +572,8 @@ fn answered(cx: &Context<'_>) -> Option<String> {
     let start = cx.ledger().started_at(cx.invocation())?;
     cx.ledger().events()[start..].iter().find_map(|event| match &event.body {
         EventBody::ModelResponse(response) if event.invocation.as_ref() == Some(cx.invocation()) => {
-            Some(response.content.text())
+            // Those with a call come before it.
+            response.content.calls().next().is_none().then(|| response.content.text())
         }
         _ => None,
     })

@@ -8,7 +8,7 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use rehearsal_agent::Session;
 use rehearsal_core::{EventBody, Usage};
-use rehearsal_world::remote::{HttpAgent, HttpSettings, UsagePaths};
+use rehearsal_world::remote::{CallPaths, HttpAgent, HttpSettings, UsagePaths};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -159,6 +159,138 @@ async fn a_template_says_what_is_sent() {
     assert!(received.headers.contains("content-type: application/json\r\n"), "{}", received.headers);
     assert_eq!(session.ledger().usage(), Some(Usage { input: 14, output: 6, ..Usage::default() }));
     assert!(!session.ledger().to_jsonl().contains("key-1234567890"));
+}
+
+fn calls_at(list: &str) -> CallPaths {
+    CallPaths {
+        list: list.to_owned(),
+        tool: "function.name".to_owned(),
+        args: "function.arguments".to_owned(),
+        result: Some("output?".to_owned()),
+        error: Some("error".to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn calls_that_an_answer_tells_of_are_on_the_ledger_with_their_results() {
+    let told = json!([
+        {"function": {"name": "find", "arguments": "{\"id\": 7}"}, "output": {"name": "Ann"}},
+        {"function": {"name": "pay", "arguments": {"sum": 1.5}}, "error": {"type": "Broke", "message": "no money"}},
+        {"function": {"name": "pay", "arguments": ""}, "error": true, "output": "again none"},
+        {"function": {"name": "bye", "arguments": null}, "error": ""},
+    ]);
+    let mut answer = reply("Done.");
+    answer["tool_calls"] = told;
+    let server = Server::json(&[answer, reply("No more.")]);
+    let settings = HttpSettings { calls: Some(calls_at("tool_calls?")), ..server.settings() };
+    let desk = conversation(build(settings.clone()));
+    let mut session = new_session();
+    say(&desk, &mut session, "pay").await.unwrap();
+    let mut session = reloaded(session);
+    say(&conversation(build(settings)), &mut session, "more").await.unwrap();
+    let calls: Vec<String> = session
+        .ledger()
+        .calls()
+        .map(|view| {
+            let args = rehearsal_core::json::text(&Value::Object((**view.args).clone()));
+            let decision = view.answer.and_then(|event| event.decision.as_ref()).unwrap();
+            let outcome = rehearsal_core::json::text(&view.result().unwrap().outcome.to_value());
+            format!("{}{args} = {outcome} ({})\n", view.tool, decision.by)
+        })
+        .collect();
+    expect![[r#"
+        find{"id":7} = {"name":"Ann"} (agent)
+        pay{"sum":1.5} = {"error":{"type":"Broke","message":"no money"}} (agent)
+        pay{} = {"error":{"type":"Error","message":"again none"}} (agent)
+        bye{} = null (agent)
+    "#]]
+    .assert_eq(&calls.concat());
+    expect![[r#"
+        user: pay
+        desk calls find {"id":7}
+        find gives {"name":"Ann"}
+        desk calls pay {"sum":1.5}
+        pay fails: Broke: no money
+        desk calls pay {}
+        pay fails: Error: again none
+        desk calls bye {}
+        bye gives null
+        desk: Done.
+        user: more
+        desk: No more."#]]
+    .assert_eq(&transcript(session.ledger()));
+}
+
+#[tokio::test]
+async fn calls_that_cannot_be_read_are_told_with_their_path_and_what_was_found() {
+    let calls = |list: &str, item: Value| {
+        let mut answer = reply("Done.");
+        answer["tool_calls"] = item;
+        (calls_at(list), answer)
+    };
+    let fine = json!({"name": "find", "arguments": {}});
+    let mut found = String::new();
+    for (paths, answer) in [
+        calls("calls", json!([])),
+        calls("tool_calls", json!({"name": "find"})),
+        calls("tool_calls", json!([{"function": fine}, {"name": "find"}])),
+        calls("tool_calls", json!([{"function": {"name": 7, "arguments": {}}}])),
+        calls("tool_calls", json!([{"function": {"name": "find", "arguments": "{"}}])),
+        calls("tool_calls", json!([{"function": {"name": "find", "arguments": [1]}}])),
+        calls("tool_calls", json!([{"function": {"name": "find"}}])),
+    ] {
+        let server = Server::json(&[answer]);
+        let settings = HttpSettings { calls: Some(paths), ..server.settings() };
+        let mut session = new_session();
+        let error = say(&conversation(build(settings)), &mut session, "hi").await.unwrap_err();
+        found.push_str(&error.to_string().replace(&server.url, "URL"));
+        found.push_str("\n\n");
+        assert_eq!(session.ledger().calls().count(), 0);
+    }
+    expect![[r#"
+        agent `desk` failed: the answer of POST URL has nothing at `$.calls`: `$` is an object with the fields `reply`, `session`, `cost`, `tool_calls`
+
+        it answered: {"reply":{"text":"Done."},"session":{"id":"server-1"},"cost":{"in":7,"out":3},"tool_calls":[]}
+
+        hint: set `calls.list` to where it stands in the answer; where answers may leave it out, write `?` behind the path
+
+        agent `desk` failed: the answer of POST URL should have a list at `$.tool_calls`, which is an object with the fields `name`
+
+        it answered: {"reply":{"text":"Done."},"session":{"id":"server-1"},"cost":{"in":7,"out":3},"tool_calls":{"name":"find"}}
+
+        hint: set `calls.list` to where it stands in the answer
+
+        agent `desk` failed: call 2 of `$.tool_calls`: the answer of POST URL has nothing at `$.function.name`: `$` is an object with the fields `name`
+
+        it answered: {"reply":{"text":"Done."},"session":{"id":"server-1"},"cost":{"in":7,"out":3},"tool_calls":[{"function":{"name":"find","arguments":{}}},{"name":"find"}]}
+
+        hint: set `calls.tool` to where it stands in the answer; where answers may leave it out, write `?` behind the path
+
+        agent `desk` failed: call 1 of `$.tool_calls`: the answer of POST URL should have the name of a tool at `$.function.name`, which is a number
+
+        it answered: {"reply":{"text":"Done."},"session":{"id":"server-1"},"cost":{"in":7,"out":3},"tool_calls":[{"function":{"name":7,"arguments":{}}}]}
+
+        hint: set `calls.tool` to where it stands in the answer
+
+        agent `desk` failed: call 1 of `$.tool_calls`: the answer of POST URL should have an object, or one as JSON in a text, at `$.function.arguments`, which is text
+
+        it answered: {"reply":{"text":"Done."},"session":{"id":"server-1"},"cost":{"in":7,"out":3},"tool_calls":[{"function":{"name":"find","arguments":"{"}}]}
+
+        hint: set `calls.args` to where it stands in the answer
+
+        agent `desk` failed: call 1 of `$.tool_calls`: the answer of POST URL should have an object, or one as JSON in a text, at `$.function.arguments`, which is a list of 1
+
+        it answered: {"reply":{"text":"Done."},"session":{"id":"server-1"},"cost":{"in":7,"out":3},"tool_calls":[{"function":{"name":"find","arguments":[1]}}]}
+
+        hint: set `calls.args` to where it stands in the answer
+
+        agent `desk` failed: call 1 of `$.tool_calls`: the answer of POST URL has nothing at `$.function.arguments`: `$.function` is an object with the fields `name`
+
+        it answered: {"reply":{"text":"Done."},"session":{"id":"server-1"},"cost":{"in":7,"out":3},"tool_calls":[{"function":{"name":"find"}}]}
+
+        hint: set `calls.args` to where it stands in the answer; where answers may leave it out, write `?` behind the path
+
+    "#]].assert_eq(&found);
 }
 
 #[tokio::test]

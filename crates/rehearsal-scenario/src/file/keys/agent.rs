@@ -148,6 +148,11 @@ pub(crate) static HTTP: Table = Table::new(
         ),
         Key::optional("session", Form::Text, "The path of the server's session id in the answer."),
         Key::optional("usage", Form::Table(&PATHS_OF_USAGE), "Where the answer says how many tokens it took."),
+        Key::optional(
+            "calls",
+            Form::Table(&PATHS_OF_CALLS),
+            "Where the answer tells which tools the agent called, so that they can be checked.",
+        ),
         Key::or(
             "timeout_ms",
             Form::Whole(1.0, 1e9),
@@ -165,6 +170,37 @@ pub(crate) static PATHS_OF_USAGE: Table = Table::new(
     &[
         Key::required("input", Form::Text, "input: usage.input_tokens", "The path of the tokens read."),
         Key::required("output", Form::Text, "output: usage.output_tokens", "The path of the tokens written."),
+    ],
+);
+
+/// Where tool calls stand in an answer.
+pub(crate) static PATHS_OF_CALLS: Table = Table::new(
+    "Where the answer tells which tools the agent called. A path that ends in `?` may lead nowhere.",
+    &[
+        Key::required("list", Form::Text, "list: tool_calls", "The path of the list of calls in the answer."),
+        Key::required(
+            "tool",
+            Form::Text,
+            "tool: name",
+            "The path of the tool's name in an item of the list.",
+        ),
+        Key::required(
+            "args",
+            Form::Text,
+            "args: arguments",
+            "The path of the arguments in an item: an object, or one as JSON in a text.",
+        ),
+        Key::optional(
+            "result",
+            Form::Text,
+            "The path of what the tool gave in an item; nothing is known of it unless given.",
+        ),
+        Key::optional(
+            "error",
+            Form::Text,
+            "The path of what went wrong in an item: words, an object with a `message`, or `true`. Items without one \
+             succeeded.",
+        ),
     ],
 );
 

@@ -167,7 +167,8 @@ impl<'a> Patterns<'a> {
     }
 
     fn cannot_be(&self, path: &str, why: &str) -> Misfit {
-        Misfit { message: format!("`{path}` of `{}` cannot be this: {why}", self.tool), help: None }
+        let help = "give a value that the `parameters` of the tool allow, or change them".to_owned();
+        Misfit { message: format!("`{path}` of `{}` cannot be this: {why}", self.tool), help: Some(help) }
     }
 
     /// Why an operator finds nothing among the values that a schema allows. Those that ask what a value is not, or of what
