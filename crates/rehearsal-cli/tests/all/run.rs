@@ -406,6 +406,8 @@ fn what_cannot_be_found_is_said() {
         --- stdout
         --- stderr
         error: cannot read `missing.yaml`: No such file or directory (os error 2)
+
+        hint: there is no YAML file in `.`; paths are taken from where the command is run
     "#]]);
     folder.run("run empty").check(&expect![[r#"
         exit 2
@@ -917,6 +919,10 @@ fn variables_of_a_file_reach_commands_and_headers_and_are_written_nowhere() {
         --- stdout
         --- stderr
         error: the env file: cannot read `missing.env`: No such file or directory (os error 2)
+
+        hint: there are:
+          a.scenario.yaml
+          b.scenario.yaml
     "#]]);
 }
 
@@ -1104,6 +1110,11 @@ fn an_agent_of_a_file_takes_the_place_of_the_scenarios() {
         --- stdout
         --- stderr
         error: cannot read `missing.yaml`: No such file or directory (os error 2)
+
+        hint: there are:
+          a.scenario.yaml
+          agent.yaml
+          bad.yaml
     "#]]);
 }
 
