@@ -12,6 +12,9 @@ use crate::setup::{ADK, ADK_OLDEST, BENCHMARKS, Environment, PUBLISHED};
 /// Python beside the package: the tests that speak to us through other people's software.
 const TESTS: &str = "tests";
 
+/// Python that the program brings along.
+const WORKER: &str = "crates/rehearsal-scenario/src/play/checks/worker.py";
+
 /// Format, lints, types, and the tests with the newest and the oldest Google ADK.
 pub(super) fn package(stage: &Stage<'_>) -> Result<Counts, Failure> {
     let folder = stage.folder("python", "pyproject.toml")?;
@@ -28,7 +31,7 @@ pub(super) fn package(stage: &Stage<'_>) -> Result<Counts, Failure> {
     let beside = |args: &[&str]| {
         let mut ruff = stage.program(&ADK, "ruff");
         ruff.current_dir(root).args(args).args(["--no-cache", "--quiet", "--config"]);
-        ruff.arg(folder.join("pyproject.toml")).arg(TESTS);
+        ruff.arg(folder.join("pyproject.toml")).arg(TESTS).arg(WORKER);
         ruff
     };
     let mut pyright = stage.program(&ADK, "pyright");
