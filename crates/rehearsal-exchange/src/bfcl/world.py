@@ -58,7 +58,13 @@ def kind(value):
     """The type of a value, as JSON Schema names it."""
     if value is None:
         return "null"
-    for name, types in (("boolean", bool), ("integer", int), ("number", float), ("string", str), ("array", (list, tuple))):
+    for name, types in (
+        ("boolean", bool),
+        ("integer", int),
+        ("number", float),
+        ("string", str),
+        ("array", (list, tuple)),
+    ):
         if isinstance(value, types):
             return name
     return "object"
@@ -220,7 +226,9 @@ def public(value, seen=()):
     if isinstance(value, (set, frozenset)):
         return sorted((public(each, seen) for each in value), key=str)
     if hasattr(value, "__dict__"):
-        return {key: public(each, seen) for key, each in vars(value).items() if not key.startswith("_") and key != "parent"}
+        return {
+            key: public(each, seen) for key, each in vars(value).items() if not key.startswith("_") and key != "parent"
+        }
     return str(value)
 
 

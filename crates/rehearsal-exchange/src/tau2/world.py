@@ -126,7 +126,9 @@ class Task:
         self.record = self.find(name)
         load = lambda module: importlib.import_module(f"inspect_evals.tau2.{domain}.{module}")
         makers = {by: getattr(load(module), listed) for by, (module, listed) in DOMAINS[domain].items()}
-        self.tools = {by: {made.name: made for made in (Tool(maker, by) for maker in those)} for by, those in makers.items()}
+        self.tools = {
+            by: {made.name: made for made in (Tool(maker, by) for maker in those)} for by, those in makers.items()
+        }
         if domain == "telecom":
             environment = load("environment")
             self.environment = environment.get_environment()
