@@ -10,7 +10,7 @@ use rehearsal_metrics::evaluator::KINDS;
 
 /// The places outside of its file where an evaluator is named all the same, each with the reason. An evaluator that is added
 /// needs none of them; one that is not in this table and is named elsewhere fails the test, and so does a place that is gone.
-const NAMED_ELSEWHERE: [(&str, &str, &str); 10] = [
+const NAMED_ELSEWHERE: [(&str, &str, &str); 11] = [
     ("tool_called", "rehearsal-scenario/src/lint/fits.rs", "its arguments are held to the tool's schema"),
     ("tool_called", "rehearsal-scenario/src/lib.rs", "it is re-exported for the same"),
     ("tool_not_called", "rehearsal-scenario/src/lint/fits.rs", "its arguments are held to the tool's schema"),
@@ -24,6 +24,7 @@ const NAMED_ELSEWHERE: [(&str, &str, &str); 10] = [
         "a key of ends of conversations has its name",
     ),
     ("llm_judge", "rehearsal-scenario/src/file/keys/steps.rs", "the same key"),
+    ("llm_judge", "rehearsal-cli/src/commands/import/benchmark.rs", "the command to type next names a judge"),
     (
         "llm_judge",
         "rehearsal-metrics/src/evaluator/user_satisfaction.rs",

@@ -154,7 +154,7 @@ mod tests {
     fn variables_are_named_filled_in_and_escaped() {
         let variable = |name: &str| (name == "A").then(|| "one".to_owned());
         assert_eq!(filled("x ${env.A} $${env.A} ${port}", &variable).unwrap(), "x one ${env.A} ${port}");
-        assert!(filled("${env.B}", &variable).unwrap_err().to_string().contains("`B`"));
+        assert!(filled("${env.B}", &variable).unwrap_err().to_string().contains("`${env.B}`"));
         assert!(filled("${env.A", &variable).is_err());
         let found: Vec<&str> = names("${env.A} $${env.B} ${env.C").map(|(name, _)| name).collect();
         assert_eq!(found, ["A"]);
