@@ -99,6 +99,10 @@ export interface RunResult {
    * Statistics of each case over its repeats, where a case was repeated.
    */
   repeats?: RepeatStatistics[];
+  /**
+   * What cases came to by their variants, where a matrix made them.
+   */
+  table?: CaseTable | null;
 }
 /**
  * How many runs came to what.
@@ -640,4 +644,59 @@ export interface RepeatStatistics {
    * @maxItems 2
    */
   wilson: [unknown, unknown];
+}
+/**
+ * What the cases of a matrix came to: a row for each case, a cell for each variant.
+ */
+export interface CaseTable {
+  /**
+   * The variants, in the order of the cells.
+   */
+  variants: TableVariant[];
+  /**
+   * The cases, each without its variant.
+   */
+  rows: TableRow[];
+}
+/**
+ * A variant of cases.
+ */
+export interface TableVariant {
+  /**
+   * What it is called, as in the names of cases.
+   */
+  name: string;
+  /**
+   * The values of the matrix, in words, by the names of its axes.
+   */
+  values: {
+    [k: string]: string;
+  };
+  all: TableCell;
+}
+/**
+ * How many runs there were, and how many passed.
+ */
+export interface TableCell {
+  /**
+   * All runs.
+   */
+  runs: number;
+  /**
+   * Those that passed.
+   */
+  passed: number;
+}
+/**
+ * A case with all its variants.
+ */
+export interface TableRow {
+  /**
+   * The scenario, and its row where it has rows.
+   */
+  name: string;
+  /**
+   * What it came to with each variant; nothing where there is no such case, or it was not run.
+   */
+  cells: (TableCell | null)[];
 }

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use rehearsal_core::Schema;
 use rehearsal_metrics::evaluator::{Kind, LooksAt};
@@ -731,14 +733,26 @@ fn the_schema_and_the_reader_agree_on_what_can_be_asked_where() {
 
 #[test]
 fn the_schema_and_the_reader_agree_on_every_change_of_a_good_file() {
-    let judges = Judges::of_scenarios();
-    let (mut changes, mut bounds) = (0, 0);
     let whole = texts().iter().map(|text| (parsed(text), "")).collect::<Vec<_>>();
     let evaluations = files_of_evaluations().into_iter().map(|file| (file, "/run/"));
-    for (file, under) in whole.into_iter().chain(evaluations) {
-        changes += agree(&judges, mutants(&file, under));
-        bounds += agree(&judges, at_the_bounds(&judges, &file));
-    }
+    let files: Vec<(Value, &str)> = whole.into_iter().chain(evaluations).collect();
+    // The longest test of all by far, so that each processor has its part.
+    let next = AtomicUsize::new(0);
+    let judge = || {
+        let judges = Judges::of_scenarios();
+        let (mut changes, mut bounds) = (0, 0);
+        while let Some((file, under)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            changes += agree(&judges, mutants(file, under));
+            bounds += agree(&judges, at_the_bounds(&judges, file));
+        }
+        (changes, bounds)
+    };
+    let lanes = thread::available_parallelism().map_or(2, usize::from);
+    let (changes, bounds) = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(judge)).collect();
+        let sums = lanes.into_iter().map(|lane| lane.join().unwrap());
+        sums.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    });
     assert!(changes > 5000 && bounds > 200, "{changes} {bounds}");
     assert!(agree(&Judges::of_agents(), mutants(&parsed(AGENT), "")) > 100);
 }

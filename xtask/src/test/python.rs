@@ -45,12 +45,27 @@ pub(super) fn package(stage: &Stage<'_>) -> Result<Counts, Failure> {
             Job::check("ruff check, tests beside the package", beside(&["check"])),
             Job::check("pyright", pyright),
         ],
-        vec![Job::pytest("pytest, google-adk 1.21", pytest(stage, &ADK_OLDEST, &folder))],
+        vec![Job::pytest("pytest, google-adk 1.21, side by side", side_by_side(stage, &ADK_OLDEST, &folder))],
     ])?;
-    // Its tests of faults keep many processes busy, and wait for each of them only so long.
-    let newest = Job::pytest("pytest, google-adk 2", pytest(stage, &ADK, &folder));
+    let newest = Job::pytest("pytest, google-adk 2, side by side", side_by_side(stage, &ADK, &folder));
     counts.add(parallel::run(vec![vec![newest]])?);
+    for (name, environment) in [("pytest, google-adk 1.21", &ADK_OLDEST), ("pytest, google-adk 2", &ADK)] {
+        let mut alone = pytest(stage, environment, &folder);
+        alone.args(ALONE);
+        counts.add(parallel::run(vec![vec![Job::pytest(name, alone)]])?);
+    }
     Ok(counts)
+}
+
+/// The tests of faults: they keep many processes busy, and wait for each of them only so long.
+const ALONE: [&str; 2] = ["tests/test_faults.py", "tests/test_program.py"];
+
+/// All other tests, those of two files at once.
+fn side_by_side(stage: &Stage<'_>, environment: &Environment, folder: &Path) -> Command {
+    let mut pytest = pytest(stage, environment, folder);
+    pytest.args(["-n", "2", "--dist", "loadfile"]);
+    pytest.args(ALONE.iter().flat_map(|file| ["--ignore", file]));
+    pytest
 }
 
 /// The published plugin, unmodified, against our server.
