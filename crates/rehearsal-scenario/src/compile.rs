@@ -501,6 +501,7 @@ impl Compiled {
             folder: OnceCell::new(),
             directory: self.backstage.directory.clone(),
             masker: self.masker.clone(),
+            variables: self.variables.clone(),
         }
     }
 

@@ -147,6 +147,22 @@ fn one_process_serves_all_cases_of_a_run() {
 }
 
 #[test]
+fn a_check_sees_the_variables_of_its_own_file_and_of_no_other() {
+    let check = "import os\n\ndef sees(record):\n    return {'passed': True, 'reason': f\"own {os.environ.get('OWN')}, other {os.environ.get('OTHER')}\"}\n";
+    let text = scenario("      - {type: python, function: 'checks:sees'}");
+    let with = |name: &str, variables: &str| {
+        let text = text.replace("name: looks", &format!("name: {name}"));
+        text.replace("{type: local}", &format!("{{type: local, variables: {{{variables}}}}}"))
+    };
+    let (one, other) = (with("one", "OWN: mine"), with("two", "OTHER: theirs"));
+    let files = [("a.scenario.yaml", &*one), ("b.scenario.yaml", &*other), ("checks.py", check)];
+    let ran = Folder::new(&files).run("run . --no-store --verbose --jobs 1");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("own mine, other None"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("own None, other theirs"), "{}", ran.stdout);
+}
+
+#[test]
 fn expressions_in_javascript_judge_it_too() {
     let ask = |code: &str| {
         scenario(&format!("      - type: javascript\n        code: {}", json::text(&json!(code))))

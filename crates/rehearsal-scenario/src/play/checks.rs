@@ -35,15 +35,26 @@ const PYTHON_TIMEOUT: Duration = Duration::from_mins(2);
 /// The longest answer of a function of Python's, in bytes.
 const LONGEST_ANSWER: u64 = 8 * 1024 * 1024;
 
-/// The processes that call functions of Python's: one for each folder of scenarios, for as long as this lives.
-#[derive(Clone, Debug, Default)]
-pub struct PythonWorkers(Arc<SyncMutex<BTreeMap<PathBuf, Arc<PythonWorker>>>>);
+/// The processes that call functions of Python's, for as long as this lives: one for the scenarios of a folder that give
+/// their programs the same variables, so that nobody's are seen by another.
+#[derive(Clone, Default)]
+pub struct PythonWorkers(Arc<SyncMutex<BTreeMap<Surroundings, Arc<PythonWorker>>>>);
+
+/// The folder of scenarios, and the variables that their programs see.
+type Surroundings = (PathBuf, BTreeMap<String, String>);
+
+impl fmt::Debug for PythonWorkers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The variables may be secrets.
+        f.debug_struct("PythonWorkers").finish_non_exhaustive()
+    }
+}
 
 impl PythonWorkers {
-    fn of(&self, directory: &Path) -> Arc<PythonWorker> {
+    fn of(&self, directory: &Path, variables: &BTreeMap<String, String>) -> Arc<PythonWorker> {
         // Nothing that can panic happens while it is held.
         let mut workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        workers.entry(directory.to_owned()).or_default().clone()
+        workers.entry((directory.to_owned(), variables.clone())).or_default().clone()
     }
 }
 
@@ -59,6 +70,8 @@ pub(crate) struct Checks {
     /// The folder of the scenario's file.
     pub(crate) directory: PathBuf,
     pub(crate) masker: Masker,
+    /// The variables that its programs see.
+    pub(crate) variables: BTreeMap<String, String>,
 }
 
 impl fmt::Debug for Checks {
@@ -161,7 +174,7 @@ impl Checks {
         args: &Map<String, Value>,
         record: &Value,
     ) -> Result<Value, String> {
-        let worker = self.python.of(&self.directory);
+        let worker = self.python.of(&self.directory, &self.variables);
         let mut live = worker.live.lock().await;
         let mut process = match live.take() {
             Some(process) => process,
