@@ -39,10 +39,11 @@ pub use ledger::{CallView, Inconsistent, LastRequest, Ledger, ReadLedgerError, S
 pub use model::{FinishReason, ModelRequest, ModelResponse, ModelSetup, Settings, ToolChoice, Usage};
 pub use query::{Query, QueryClause, QueryError};
 pub use result::{
-    CaseResult, CaseTable, ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn,
-    EvaluationResult, EvaluationScope, Evidence, ExecutionResult, MetricResult, MetricStatus, MockAnswer,
-    MockReport, RESULT_VERSION, RepeatStatistics, RunResult, StepResult, StepStatus, SuiteResult, Summary,
-    TableCell, TableRow, TableVariant, TokenUsage, TrajectoryKind, TrajectoryStep, Verdict, upgraded,
+    BudgetReport, CaseResult, CaseTable, ConversationMetrics, ConversationResult, ConversationTokens,
+    ConversationTurn, EvaluationResult, EvaluationScope, Evidence, ExecutionResult, Fault, MetricResult,
+    MetricStatus, MockAnswer, MockReport, ModelCalls, ParseShardError, RESULT_VERSION, RepeatStatistics,
+    RunPart, RunResult, Shard, Spent, StepResult, StepStatus, SuiteResult, Summary, TableCell, TableRow,
+    TableVariant, TokenUsage, TrajectoryKind, TrajectoryStep, Verdict, upgraded,
 };
 pub use schema::{InvalidSchema, Schema, ToolDeclaration, Unchecked, Violation};
 pub use state::{

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
-use rehearsal_core::{CaseResult, Clock, RESULT_VERSION, RunResult};
+use rehearsal_core::{CaseResult, Clock, RunResult};
 use rehearsal_sim::person::PersonCue;
 use rehearsal_sim::{Cancel, CaseMaker, CaseRun, OnFirstFailure, Suite, SuiteEvent};
 use rehearsal_store::{RunStatus, StoreError};
@@ -102,13 +102,10 @@ impl Driver {
         // Nothing is left to end: who asks now wants the program itself to end.
         self.cancel.cancel();
         RunResult {
-            version: RESULT_VERSION,
-            eval_set: None,
-            started_at,
             duration_ms: u64::try_from(took).unwrap_or(u64::MAX),
-            seed: self.plan.case_seed.unwrap_or(self.plan.seed),
             interrupted,
             suite,
+            ..RunResult::new(started_at, self.plan.case_seed.unwrap_or(self.plan.seed))
         }
     }
 

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use rehearsal::scenario_models::ModelBuilder;
 use rehearsal_core::{
-    CaseResult, Clock as _, Ledger, RESULT_VERSION, RunResult, SessionId, SessionPart, SuiteResult,
-    SystemClock,
+    CaseResult, Clock as _, Ledger, RunResult, SessionId, SessionPart, SuiteResult, SystemClock,
 };
 use rehearsal_scenario::{Backstage, BuildModel, Commands, NotScorable, Scenario};
 use rehearsal_sim::CaseRun;
@@ -91,13 +90,9 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, CommandError> {
         suite.results.push(result);
     }
     let result = RunResult {
-        version: RESULT_VERSION,
-        eval_set: None,
-        started_at,
         duration_ms: u64::try_from(SystemClock.since(reading).as_millis()).unwrap_or(u64::MAX),
-        seed: 0,
-        interrupted: false,
         suite,
+        ..RunResult::new(started_at, 0)
     };
     args.show.print(args.color, "ledger", &result, &runs, |case| told(args, case))?;
     args.show.write(&result, &runs, |case| told(args, case))?;

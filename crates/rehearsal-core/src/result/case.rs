@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{EvaluationResult, MetricResult, StepResult};
+use super::{EvaluationResult, Fault, MetricResult, StepResult};
 use crate::{EndReason, Event, Failure, SessionId, Usage};
 
 /// What a case came to.
@@ -79,6 +79,9 @@ pub struct CaseResult {
     /// What went wrong, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
+    /// Whose doing it is that it did not pass; nothing where it passed, or where nothing judged it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
     /// Why it ended before the agent or its steps did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub termination_reason: Option<EndReason>,
@@ -96,6 +99,9 @@ pub struct CaseResult {
     pub mocks: MockReport,
     /// The tokens that were used, by the part that used them.
     pub token_usage: TokenUsage,
+    /// What its models cost in US dollars, where every one of them has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// The folder in which its commands ran, where it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -136,12 +142,14 @@ impl CaseResult {
             duration_ms: 0,
             turns: 0,
             error: None,
+            fault: None,
             termination_reason: None,
             termination_detail: None,
             metrics: IndexMap::new(),
             steps: Vec::new(),
             mocks: MockReport::default(),
             token_usage: TokenUsage::default(),
+            cost: None,
             folder: None,
             ledgers: Vec::new(),
             sessions: Vec::new(),
@@ -155,6 +163,11 @@ impl CaseResult {
     pub fn terminated_by(&self) -> Option<String> {
         let reason = || self.termination_reason.map(|reason| reason.to_string());
         self.termination_detail.clone().or_else(reason)
+    }
+
+    /// Whether it says something about the agent: it passed, or that it did not was the agent's doing.
+    pub fn is_valid(&self) -> bool {
+        self.fault.is_none_or(Fault::is_of_agent)
     }
 
     /// What was asked of its steps, in the order it was asked.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SuiteResult;
+use super::{BudgetReport, ModelCalls, RunPart, Shard, SuiteResult};
 use crate::Timestamp;
 
 /// The version of the form in which results are written.
@@ -28,12 +28,41 @@ pub struct RunResult {
     pub seed: u64,
     /// Whether somebody interrupted it.
     pub interrupted: bool,
+    /// Which part of a run it is, where others run the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The parts it was merged from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<RunPart>,
+    /// How calls to the models of providers went.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ModelCalls>,
+    /// Its limits and what it used of them, where it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetReport>,
     /// What its cases came to.
     #[serde(flatten)]
     pub suite: SuiteResult,
 }
 
 impl RunResult {
+    /// A result that begins now, of which nothing is known yet.
+    pub fn new(started_at: Timestamp, seed: u64) -> Self {
+        Self {
+            version: RESULT_VERSION,
+            eval_set: None,
+            started_at,
+            duration_ms: 0,
+            seed,
+            interrupted: false,
+            shard: None,
+            parts: Vec::new(),
+            calls: Vec::new(),
+            budget: None,
+            suite: SuiteResult::default(),
+        }
+    }
+
     /// Reads a result as this or an earlier version wrote it.
     ///
     /// # Errors

@@ -43,8 +43,17 @@ pub struct Summary {
     pub terminated: u32,
     /// Had no metrics.
     pub unjudged: u32,
-    /// Not started, because an earlier one did not pass.
+    /// Not started, because an earlier one did not pass, a budget was used up or somebody ended the run.
     pub not_run: u32,
+    /// Of those that did not pass, how many say nothing about the agent, because that was not its doing. They are not
+    /// part of the rate.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub invalid: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Summary {
