@@ -63,6 +63,7 @@ mod rouge;
 mod score;
 mod state;
 mod statistics;
+mod tally;
 #[cfg(test)]
 mod testing;
 mod trajectory;
@@ -82,6 +83,7 @@ pub use rouge::{Rouge, adk_text, porter_stem, rouge_tokens, rouge1};
 pub use score::score;
 pub use state::StateMetric;
 pub use statistics::{Z_95, pass_at_k, pass_hat_k, repeat_statistics, wilson};
+pub use tally::Tally;
 pub use trajectory::{
     AdkArgs, AdkCall, AdkMatch, ExpectedCall, MatchKind, TrajectoryMetric, adk_trajectory_score,
 };

@@ -1,6 +1,6 @@
 //! Suites: many cases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
 use rehearsal_agent::Journal;
 use rehearsal_core::{Chance, Clock, SuiteResult, SystemClock, Verdict};
-use rehearsal_metrics::repeat_statistics;
+use rehearsal_metrics::Tally;
 
 use crate::{Cancel, Case, CaseRun, RunOptions};
 
@@ -36,6 +36,7 @@ pub struct Suite {
     repeat: u32,
     seed: u64,
     exact_seed: Option<u64>,
+    turns: Option<Arc<[usize]>>,
     clock: Arc<dyn Clock>,
     on_first_failure: OnFirstFailure,
     observer: Option<Arc<Observer>>,
@@ -131,6 +132,7 @@ impl Suite {
             repeat: 1,
             seed: 0,
             exact_seed: None,
+            turns: None,
             clock: Arc::new(SystemClock),
             on_first_failure: OnFirstFailure::Continue,
             observer: None,
@@ -164,6 +166,14 @@ impl Suite {
     #[must_use]
     pub fn exact_seed(mut self, seed: u64) -> Self {
         self.exact_seed = Some(seed);
+        self
+    }
+
+    /// The same suite, of which only these runs are run, in this order: their places among all runs, where those of a case
+    /// stand together. All others are left out of what it came to. Their seeds are what they would be without this.
+    #[must_use]
+    pub fn turns(mut self, orders: impl Into<Arc<[usize]>>) -> Self {
+        self.turns = Some(orders.into());
         self
     }
 
@@ -252,15 +262,23 @@ impl Suite {
             let job = Job { order, index, case, options, observer, on_first_failure, stop, each };
             async move { (order, job.run().await) }
         };
-        let orders = 0..self.cases.len() * repeat;
+        let all = self.cases.len() * repeat;
+        let orders = self.turns.clone().unwrap_or_else(|| (0..all).collect());
+        let mut tally = Tally::new(self.cases.iter().map(|case| case.name.clone()), self.repeat);
+        if self.turns.is_some() {
+            let chosen: BTreeSet<usize> = orders.iter().copied().collect();
+            (0..all).filter(|order| !chosen.contains(order)).for_each(|order| tally.leave_out(order));
+        }
         // A case is made when its turn comes, not before.
-        let mut ending = stream::iter(orders.clone()).map(job).buffer_unordered(self.jobs);
-        let mut verdicts: Vec<Option<Verdict>> = vec![None; orders.len()];
+        let turns = orders.iter().copied().filter(|order| *order < all).map(job);
+        let mut ending = stream::iter(turns).buffer_unordered(self.jobs);
         while let Some((order, verdict)) = ending.next().await {
-            verdicts[order] = verdict;
+            if let Some(verdict) = verdict {
+                tally.ended(order, verdict, None);
+            }
         }
         drop(ending);
-        self.summarise(&verdicts)
+        tally.suite()
     }
 
     /// The seed with which a repeat of the case at this place runs. It does not depend on what other cases the suite
@@ -287,21 +305,6 @@ impl Suite {
             *so_far += 1;
         }
         all
-    }
-
-    fn summarise(&self, verdicts: &[Option<Verdict>]) -> SuiteResult {
-        let mut suite = SuiteResult::default();
-        for (case, repeats) in self.cases.iter().zip(verdicts.chunks(self.repeat as usize)) {
-            let ran: Vec<Verdict> = repeats.iter().copied().flatten().collect();
-            suite.summary.count_not_run(u32::try_from(repeats.len() - ran.len()).unwrap_or(u32::MAX));
-            for verdict in &ran {
-                suite.summary.count(*verdict);
-            }
-            if !ran.is_empty() && self.repeat > 1 {
-                suite.repeats.push(repeat_statistics(&*case.name, &ran));
-            }
-        }
-        suite
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rehearsal_core::{CallId, Event, EventBody, SessionId, SessionPart, TurnId};
+use rehearsal_core::{CallId, Event, EventBody, SessionId, SessionPart, Shard, TurnId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -537,12 +537,37 @@ pub struct RunAbout {
     /// The models that play its agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What it was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<Box<Recipe>>,
+}
+
+/// What a run was made from: enough to go on with it, and to tell whether another is a part of the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recipe {
+    /// The words of the command line that began it, without the program.
+    pub arguments: Vec<String>,
+    /// The folder in which it was started.
+    pub folder: String,
+    /// Stands for all that is run: the cases, their files, how often and with which seeds. Equal where the same would be
+    /// run, on this machine or another.
+    pub digest: String,
+    /// How many cases it has, all parts together.
+    pub cases: u64,
+    /// How often each is run.
+    pub repeat: u32,
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// Which part of it this is, where others run the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
 }
 
 impl RunRecord {
     /// What a search looks through: all that names it, in small letters.
     pub(crate) fn words(&self) -> String {
-        let RunAbout { name, commit, branch, model } = &self.about;
+        let RunAbout { name, commit, branch, model, recipe: _ } = &self.about;
         let about = [name, commit, branch, model].into_iter().flatten().map(String::as_str);
         let words: Vec<&str> = [self.title.as_str(), self.id.as_str()].into_iter().chain(about).collect();
         words.join("\u{1f}").to_lowercase()

@@ -34,6 +34,7 @@ pub(super) fn about(name: Option<&str>, models: BTreeSet<String>) -> RunAbout {
         commit: checkout.commit,
         branch: checkout.branch,
         model: (!models.is_empty()).then(|| models.into_iter().collect::<Vec<_>>().join(", ")),
+        recipe: None,
     }
 }
 
