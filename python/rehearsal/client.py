@@ -215,7 +215,7 @@ class Client:
 
 
 class _Patience:
-    """Growing pauses, and a word to the log when they begin, when they go on and when they end."""
+    """Growing pauses, and a word to the log when they begin, for another reason, when they go on and when they end."""
 
     def __init__(self, what: str, level: int) -> None:
         self._what = what
@@ -223,13 +223,15 @@ class _Patience:
         self._pause = _FIRST_PAUSE
         self._since: float | None = None
         self._said = 0.0
+        self._told = ""
 
     async def pause(self, why: str, retry_after: str | None = None) -> None:
         moment = time.monotonic()
         if self._since is None:
             self._since = moment
-        if moment - self._said >= _SAY_AGAIN or self._said == 0.0:
-            self._said = moment
+        # A new reason is news: first a connection breaks, then somebody else answers in the server's place.
+        if moment - self._said >= _SAY_AGAIN or why != self._told:
+            self._said, self._told = moment, why
             log.log(self._level, "waiting for the Rehearsal server (%s): %s", self._what, why)
         seconds = self._pause * random.uniform(0.5, 1.0)
         if retry_after is not None and retry_after.isdigit():
