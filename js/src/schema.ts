@@ -9,6 +9,11 @@ export type Verdict = "passed" | "failed" | "error" | "terminated" | "unjudged";
  */
 export type Phase = "system" | "user_agent" | "metric";
 /**
+ * Whose doing it is that a case did not pass. Only what the agent did says something about the agent: cases with any
+ * other fault leave the rate.
+ */
+export type Fault = "agent" | "user" | "tool" | "judge" | "infrastructure" | "budget";
+/**
  * Why a session ended.
  */
 export type EndReason =
@@ -90,6 +95,22 @@ export interface RunResult {
    * Whether somebody interrupted it.
    */
   interrupted: boolean;
+  /**
+   * Which part of a run it is, where others run the rest.
+   */
+  shard?: Shard | null;
+  /**
+   * The parts it was merged from.
+   */
+  parts?: RunPart[];
+  /**
+   * How calls to the models of providers went.
+   */
+  calls?: ModelCalls[];
+  /**
+   * Its limits and what it used of them, where it has any.
+   */
+  budget?: BudgetReport | null;
   summary: Summary;
   /**
    * What each case came to, in the order of the cases, repeats of a case one after the other.
@@ -103,6 +124,105 @@ export interface RunResult {
    * What cases came to by their variants, where a matrix made them.
    */
   table?: CaseTable | null;
+}
+/**
+ * One of so many parts of a run.
+ */
+export interface Shard {
+  /**
+   * Which one, from 1.
+   */
+  index: number;
+  /**
+   * How many there are.
+   */
+  of: number;
+}
+/**
+ * A part that a run was merged from.
+ */
+export interface RunPart {
+  shard: Shard;
+  /**
+   * The run it was, by its id in the store in which it was kept.
+   */
+  run: string;
+  /**
+   * How many cases it brought, repeats counted.
+   */
+  cases: number;
+  /**
+   * How long it took, in milliseconds.
+   */
+  duration_ms: number;
+  /**
+   * Where it ran, where that is known.
+   */
+  node?: string | null;
+  /**
+   * How often it was begun: more than once where a machine was lost. Only the last one counts.
+   */
+  attempts?: number | null;
+}
+/**
+ * How calls to a model went, and how many it was asked at once.
+ */
+export interface ModelCalls {
+  /**
+   * The model, as people write it.
+   */
+  model: string;
+  /**
+   * How many calls were sent, each repetition counted.
+   */
+  sent: number;
+  /**
+   * How many it refused because there were too many.
+   */
+  refused: number;
+  /**
+   * The most that were under way at once.
+   */
+  peak: number;
+  /**
+   * How many may be under way at once, as it was found out.
+   */
+  limit: number;
+}
+/**
+ * The limits of a run, what it used of them, and which it came to.
+ */
+export interface BudgetReport {
+  /**
+   * The most tokens.
+   */
+  max_tokens?: number | null;
+  /**
+   * The most US dollars.
+   */
+  max_cost?: number | null;
+  /**
+   * The longest time, in milliseconds.
+   */
+  max_time_ms?: number | null;
+  spent: Spent;
+  /**
+   * Which limit ended the run before its cases did, in words for people.
+   */
+  reached?: string | null;
+}
+/**
+ * What was used of something that is limited, and the limit.
+ */
+export interface Spent {
+  /**
+   * Tokens of all models, read and written.
+   */
+  tokens: number;
+  /**
+   * What they cost in US dollars, where every model has a price.
+   */
+  cost?: number | null;
 }
 /**
  * How many runs came to what.
@@ -133,9 +253,14 @@ export interface Summary {
    */
   unjudged: number;
   /**
-   * Not started, because an earlier one did not pass.
+   * Not started, because an earlier one did not pass, a budget was used up or somebody ended the run.
    */
   not_run: number;
+  /**
+   * Of those that did not pass, how many say nothing about the agent, because that was not its doing. They are not
+   * part of the rate.
+   */
+  invalid?: number;
 }
 /**
  * What one run of a case came to: of a case in Rust, of an ADK `EvalSet`, or of a scenario, which has steps.
@@ -193,6 +318,10 @@ export interface CaseResult {
    */
   error?: Failure | null;
   /**
+   * Whose doing it is that it did not pass; nothing where it passed, or where nothing judged it.
+   */
+  fault?: Fault | null;
+  /**
    * Why it ended before the agent or its steps did.
    */
   termination_reason?: EndReason | null;
@@ -212,6 +341,10 @@ export interface CaseResult {
   steps: StepResult[];
   mocks?: MockReport;
   token_usage: TokenUsage;
+  /**
+   * What its models cost in US dollars, where every one of them has a price.
+   */
+  cost?: number | null;
   /**
    * The folder in which its commands ran, where it was kept.
    */

@@ -1246,6 +1246,103 @@ export interface components {
             /** @description The session it is about. */
             session: string;
         };
+        /** @description One of so many parts of a run. */
+        Shard: {
+            /**
+             * Format: uint32
+             * @description Which one, from 1.
+             */
+            index: number;
+            /**
+             * Format: uint32
+             * @description How many there are.
+             */
+            of: number;
+        };
+        /** @description A part that a run was merged from. */
+        RunPart: {
+            /** @description Which part it is. */
+            shard: components["schemas"]["Shard"];
+            /** @description The run it was, by its id in the store in which it was kept. */
+            run: string;
+            /**
+             * Format: uint32
+             * @description How many cases it brought, repeats counted.
+             */
+            cases: number;
+            /**
+             * Format: uint64
+             * @description How long it took, in milliseconds.
+             */
+            duration_ms: number;
+            /** @description Where it ran, where that is known. */
+            node?: string | null;
+            /**
+             * Format: uint32
+             * @description How often it was begun: more than once where a machine was lost. Only the last one counts.
+             */
+            attempts?: number | null;
+        };
+        /** @description How calls to a model went, and how many it was asked at once. */
+        ModelCalls: {
+            /** @description The model, as people write it. */
+            model: string;
+            /**
+             * Format: uint64
+             * @description How many calls were sent, each repetition counted.
+             */
+            sent: number;
+            /**
+             * Format: uint64
+             * @description How many it refused because there were too many.
+             */
+            refused: number;
+            /**
+             * Format: uint
+             * @description The most that were under way at once.
+             */
+            peak: number;
+            /**
+             * Format: uint
+             * @description How many may be under way at once, as it was found out.
+             */
+            limit: number;
+        };
+        /** @description The limits of a run, what it used of them, and which it came to. */
+        BudgetReport: {
+            /**
+             * Format: uint64
+             * @description The most tokens.
+             */
+            max_tokens?: number | null;
+            /**
+             * Format: double
+             * @description The most US dollars.
+             */
+            max_cost?: number | null;
+            /**
+             * Format: uint64
+             * @description The longest time, in milliseconds.
+             */
+            max_time_ms?: number | null;
+            /** @description What was used. */
+            spent: components["schemas"]["Spent"];
+            /** @description Which limit ended the run before its cases did, in words for people. */
+            reached?: string | null;
+        };
+        /** @description What was used of something that is limited, and the limit. */
+        Spent: {
+            /**
+             * Format: uint64
+             * @description Tokens of all models, read and written.
+             */
+            tokens: number;
+            /**
+             * Format: double
+             * @description What they cost in US dollars, where every model has a price.
+             */
+            cost?: number | null;
+        };
         /** @description How many runs came to what. */
         Summary: {
             /**
@@ -1280,9 +1377,15 @@ export interface components {
             unjudged: number;
             /**
              * Format: uint32
-             * @description Not started, because an earlier one did not pass.
+             * @description Not started, because an earlier one did not pass, a budget was used up or somebody ended the run.
              */
             not_run: number;
+            /**
+             * Format: uint32
+             * @description Of those that did not pass, how many say nothing about the agent, because that was not its doing. They are not
+             *     part of the rate.
+             */
+            invalid?: number;
         };
         /** @description What one run of a case came to: of a case in Rust, of an ADK `EvalSet`, or of a scenario, which has steps. */
         CaseResult: {
@@ -1324,6 +1427,8 @@ export interface components {
             turns: number;
             /** @description What went wrong, if something did. */
             error?: components["schemas"]["Failure"] | null;
+            /** @description Whose doing it is that it did not pass; nothing where it passed, or where nothing judged it. */
+            fault?: components["schemas"]["Fault"] | null;
             /** @description Why it ended before the agent or its steps did. */
             termination_reason?: components["schemas"]["EndReason"] | null;
             /** @description Which limit that was, in words for people. */
@@ -1341,6 +1446,11 @@ export interface components {
             mocks?: components["schemas"]["MockReport"];
             /** @description The tokens that were used, by the part that used them. */
             token_usage: components["schemas"]["TokenUsage"];
+            /**
+             * Format: double
+             * @description What its models cost in US dollars, where every one of them has a price.
+             */
+            cost?: number | null;
             /** @description The folder in which its commands ran, where it was kept. */
             folder?: string | null;
             /** @description Its ledgers, by file, where they were written. */
@@ -1373,6 +1483,11 @@ export interface components {
         };
         /** @description The part of a run that failed. */
         Phase: "system" | "user_agent" | "metric";
+        /**
+         * @description Whose doing it is that a case did not pass. Only what the agent did says something about the agent: cases with any
+         *     other fault leave the rate.
+         */
+        Fault: "agent" | "user" | "tool" | "judge" | "infrastructure" | "budget";
         /** @description Why a session ended. */
         EndReason: "completed" | "state_matches" | "max_turns" | "max_duration" | "rule_broken" | "error" | "cancelled";
         /** @description What a metric found. */
@@ -1772,6 +1887,14 @@ export interface components {
             seed: string;
             /** @description Whether somebody interrupted it. */
             interrupted: boolean;
+            /** @description Which part of a run it is, where others run the rest. */
+            shard?: components["schemas"]["Shard"] | null;
+            /** @description The parts it was merged from. */
+            parts?: components["schemas"]["RunPart"][];
+            /** @description How calls to the models of providers went. */
+            calls?: components["schemas"]["ModelCalls"][];
+            /** @description Its limits and what it used of them, where it has any. */
+            budget?: components["schemas"]["BudgetReport"] | null;
             /** @description The counts. */
             summary: components["schemas"]["Summary"];
             /** @description What each case came to, in the order of the cases, repeats of a case one after the other. */
