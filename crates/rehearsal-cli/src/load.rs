@@ -1,5 +1,6 @@
 //! Reading scenario files and telling what is wrong with them.
 
+use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use rehearsal_scenario::{
 };
 
 use crate::commands::run::about;
+use crate::digest::{self, Digest};
 use crate::error::CommandError;
 use crate::filter::Filter;
 use crate::findings::ReadFile;
-use crate::project::{Projects, Settings};
+use crate::project::{self, Projects, Settings};
 use crate::variables::Variables;
 use crate::{files, output, rows};
 
@@ -217,6 +219,10 @@ pub(crate) struct Outcome {
     pub(crate) warnings: usize,
     /// The names and tags of scenarios that could be used and do not fit the filter.
     pub(crate) left_out: Vec<String>,
+    /// What stands for each file that can be used, with all that was read for it.
+    pub(crate) digests: IndexMap<PathBuf, String>,
+    /// What stands for the file of `--agent`.
+    pub(crate) agent_digest: Option<String>,
 }
 
 /// How many scenarios are named when none fits.
@@ -285,10 +291,15 @@ impl Selection {
             None => None,
             Some(path) => Some(self.load_agent(path, &options, completeness)?),
         };
-        let finish = Finish { agent, socket: self.agent_socket.clone(), models: self.models.clone() };
+        let agent_digest = agent.as_ref().map(|(_, digest)| digest.clone());
+        let finish = Finish {
+            agent: agent.map(|(agent, _)| agent),
+            socket: self.agent_socket.clone(),
+            models: self.models.clone(),
+        };
         let loading = Loading { selection: self, options, completeness, finish: Arc::new(finish) };
         let mut found = Found {
-            outcome: Outcome::default(),
+            outcome: Outcome { agent_digest, ..Outcome::default() },
             idle: self.models.iter().collect(),
             unseen: self.cases.iter().collect(),
         };
@@ -320,7 +331,7 @@ impl Selection {
     /// The agent of a file for `--agent`.
     pub(crate) fn agent_file(&self, path: &Path) -> Result<AgentFile, CommandError> {
         let options = CheckOptions { dialect: self.dialect(), specification: &check_model };
-        self.load_agent(path, &options, Completeness::AsWritten)
+        self.load_agent(path, &options, Completeness::AsWritten).map(|(agent, _)| agent)
     }
 
     fn load_agent(
@@ -328,7 +339,7 @@ impl Selection {
         path: &Path,
         options: &CheckOptions<'_>,
         completeness: Completeness,
-    ) -> Result<AgentFile, CommandError> {
+    ) -> Result<(AgentFile, String), CommandError> {
         let text = files::read(path)?;
         let (agent, mut problems) = check_agent(&text, options);
         let mut refused = Vec::new();
@@ -340,7 +351,7 @@ impl Selection {
         self.show(&Sources::of(path, &text), &problems);
         let mut agent = agent.ok_or_else(CommandError::shown)?;
         agent.directory = Some(files::folder(path)?);
-        Ok(agent)
+        Ok((agent, digest::of(&text)))
     }
 
     fn show(&self, sources: &Sources, problems: &[Problem]) {
@@ -405,7 +416,7 @@ impl Loading<'_> {
             }
         };
         let project = projects.around(&path)?;
-        let opened = self.open(&path, &text, project.as_deref().map(|project| &project.project));
+        let (opened, digest) = self.open(&path, &text, project.as_deref());
         let Opened { cases, mut problems, sources } = opened;
         let settings = project.map(|project| project.settings.clone()).unwrap_or_default();
         let mut usable = Vec::new();
@@ -428,6 +439,7 @@ impl Loading<'_> {
             outcome.unusable += 1;
             return Ok(());
         }
+        outcome.digests.insert(path, digest);
         for one in usable {
             let is_called = |name: &str| *one.loaded.name == *name || one.base.as_deref() == Some(name);
             found.unseen.retain(|name| !is_called(name));
@@ -441,20 +453,30 @@ impl Loading<'_> {
         Ok(())
     }
 
-    fn open(&self, path: &Path, text: &str, project: Option<&rehearsal_scenario::Project>) -> Opened {
-        let read = |path: &Path| rows::read(path);
-        let run = |command: &CommandLine, folder: &Path| rows::run(command, folder);
+    /// Reads a file; gives what stands for it and for all that was read for it, too.
+    fn open(&self, path: &Path, text: &str, project: Option<&project::Found>) -> (Opened, String) {
+        let digest = RefCell::new(Digest::default());
+        let taken = |text: &str| {
+            digest.borrow_mut().text(text);
+        };
+        taken(text);
+        taken(project.map_or("", |project| &project.digest));
+        let taken_if_read = |text: Result<String, String>| text.inspect(|text| taken(text));
+        let read = |path: &Path| taken_if_read(rows::read(path));
+        let run = |command: &CommandLine, folder: &Path| taken_if_read(rows::run(command, folder));
         let commands = match self.completeness {
             Completeness::Runnable { commands: Commands::Refused, .. } => RowCommands::Refused,
             Completeness::Runnable { .. } => RowCommands::Run(&run),
             Completeness::AsWritten => RowCommands::NotRun,
         };
-        let origin = Origin { path, read: &read, commands, project };
-        if self.selection.compat.is_some() && Cases::is_elizaos_matrix(text) {
+        let origin = Origin { path, read: &read, commands, project: project.map(|project| &project.project) };
+        let opened = if self.selection.compat.is_some() && Cases::is_elizaos_matrix(text) {
             Cases::open_elizaos_matrix(text, &origin, &self.options)
         } else {
             Cases::open(text, &origin, &self.options)
-        }
+        };
+        let digest = digest.borrow().hex();
+        (opened, digest)
     }
 
     /// Makes every case once, to see what is wrong with it.

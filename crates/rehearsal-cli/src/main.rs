@@ -10,6 +10,7 @@ mod checkout;
 mod client;
 mod commands;
 mod complete;
+mod digest;
 mod error;
 mod exit;
 mod files;
@@ -26,6 +27,7 @@ mod signals;
 mod times;
 mod token;
 mod variables;
+mod words;
 
 /// Conversations are many small allocations; this allocator takes a tenth off the CPU of a run.
 #[global_allocator]

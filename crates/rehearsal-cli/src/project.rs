@@ -8,6 +8,7 @@ use std::time::Duration;
 use rehearsal::scenario_models::check_model;
 use rehearsal_scenario::{CheckOptions, Dialect, PROJECT_FILE, Project, Severity, Style};
 
+use crate::digest::Digest;
 use crate::error::CommandError;
 use crate::times::duration;
 use crate::{files, output};
@@ -17,6 +18,8 @@ use crate::{files, output};
 pub(crate) struct Found {
     pub(crate) project: Project,
     pub(crate) settings: Arc<Settings>,
+    /// What stands for all that it gives to scenarios and says of how they run.
+    pub(crate) digest: String,
 }
 
 /// What a project says of the runs of its scenarios.
@@ -74,7 +77,8 @@ impl Projects {
             })
         });
         let settings = Arc::new(Settings { timeout: timeout.transpose()? });
-        Ok(Arc::new(Found { project, settings }))
+        let digest = digest(&project, &settings);
+        Ok(Arc::new(Found { project, settings, digest }))
     }
 
     /// The scenario files that the project of the current folder names.
@@ -91,6 +95,14 @@ impl Projects {
         let place = format!("{}:{}", found.project.path().display(), scenarios.line);
         files::find(&paths).map_err(|error| CommandError::from(error).about(place))
     }
+}
+
+fn digest(project: &Project, settings: &Settings) -> String {
+    let mut digest = Digest::default();
+    for gift in project.gifts() {
+        digest.text(&gift.key).text(&gift.value);
+    }
+    digest.text(&format!("{:?}", settings.timeout)).hex()
 }
 
 /// The path of the project's file of a folder, or of the nearest above it.

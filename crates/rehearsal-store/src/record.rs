@@ -1,5 +1,6 @@
 //! What is kept.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -540,6 +541,21 @@ pub struct RunAbout {
     /// What it was made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipe: Option<Box<Recipe>>,
+    /// The process that runs it, or did at last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<RunProcess>,
+}
+
+/// A process on a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunProcess {
+    /// What tells the machine, since it was started, from others; nothing where that cannot be known.
+    pub machine: String,
+    /// The number of the process there.
+    pub id: u32,
+    /// What tells it from another with this number: when it was started, as the machine counts.
+    pub started: u64,
 }
 
 /// What a run was made from: enough to go on with it, and to tell whether another is a part of the same.
@@ -553,6 +569,10 @@ pub struct Recipe {
     /// Stands for all that is run: the cases, their files, how often and with which seeds. Equal where the same would be
     /// run, on this machine or another.
     pub digest: String,
+    /// What stands for each file of cases with all that it names, by the name it was given, to say which has changed; no
+    /// more than a few hundred of them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
     /// How many cases it has, all parts together.
     pub cases: u64,
     /// How often each is run.
@@ -567,7 +587,7 @@ pub struct Recipe {
 impl RunRecord {
     /// What a search looks through: all that names it, in small letters.
     pub(crate) fn words(&self) -> String {
-        let RunAbout { name, commit, branch, model, recipe: _ } = &self.about;
+        let RunAbout { name, commit, branch, model, recipe: _, process: _ } = &self.about;
         let about = [name, commit, branch, model].into_iter().flatten().map(String::as_str);
         let words: Vec<&str> = [self.title.as_str(), self.id.as_str()].into_iter().chain(about).collect();
         words.join("\u{1f}").to_lowercase()

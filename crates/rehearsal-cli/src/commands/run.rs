@@ -13,6 +13,7 @@ use rehearsal_scenario::{Backstage, Commands, compile, make};
 use rehearsal_sim::{Case, CaseMaker, CaseRun, RunOptions as CaseOptions};
 
 use self::drive::{Job, RunOptions, Wings};
+use self::recipe::Ingredients;
 use self::show::quoted;
 use self::tally::Tally;
 use crate::error::{CommandError, Kind};
@@ -31,6 +32,7 @@ mod outlet;
 mod parts;
 pub(crate) mod print;
 mod progress;
+mod recipe;
 pub(crate) mod show;
 mod tally;
 
@@ -88,6 +90,7 @@ pub(crate) fn run(args: &mut RunArgs) -> Result<ExitCode, CommandError> {
         title: title(args, &outcome.usable),
         noun: if outcome.usable.iter().any(Loaded::is_made) { "case" } else { "scenario" },
         models: about::models(&outcome.usable),
+        ingredients: ingredients(args, &outcome),
         eval_set: None,
         colour: args.selection.color,
         repeat: repeat(&outcome.usable)?,
@@ -129,6 +132,33 @@ fn refuse_unusable(outcome: &Outcome, keep_going: bool) -> Result<(), CommandErr
         .then_some("`--keep-going` runs the others and says how many were not run");
     let what = format!("{count} file{plural} cannot be used; nothing was run");
     Err(CommandError::user(what).hints(others))
+}
+
+/// What stands for all that is run.
+fn ingredients(args: &RunArgs, outcome: &Outcome) -> Ingredients {
+    let usable = &outcome.usable;
+    let mut ingredients =
+        Ingredients { cases: usable.iter().map(|one| one.name.clone()).collect(), ..Ingredients::default() };
+    let mut before: Option<&Path> = None;
+    for path in usable.iter().map(|one| &*one.path) {
+        // The cases of a file stand together.
+        if before != Some(path) {
+            let digest = outcome.digests.get(path).cloned().unwrap_or_default();
+            ingredients.files.insert(path.display().to_string(), digest);
+        }
+        before = Some(path);
+    }
+    if let (Some(path), Some(digest)) = (&args.selection.agent, &outcome.agent_digest) {
+        ingredients.files.insert(path.display().to_string(), digest.clone());
+    }
+    let models = args.selection.models.iter().map(|(role, spec)| format!("{role}={spec}"));
+    let mut settings = vec![("models", recipe::listed(models))];
+    settings.extend(args.live.then(|| ("live", String::new())));
+    settings.extend(args.selection.compat.map(|runner| ("compat", format!("{runner:?}"))));
+    settings.extend(args.selection.agent_socket.is_some().then(|| ("agent_socket", String::new())));
+    settings.extend(args.timeout.map(|limit| ("timeout", format!("{limit:?}"))));
+    ingredients.settings = settings.into_iter().collect();
+    ingredients
 }
 
 /// What is run, in words for people.

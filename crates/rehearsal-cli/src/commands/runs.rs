@@ -114,7 +114,7 @@ fn described(run: &RunRecord) -> Value {
 
 /// What a run is called, and what it was run from and with, in a line.
 fn called(run: &RunRecord) -> String {
-    let RunAbout { name, commit, branch, model, recipe: _ } = &run.about;
+    let RunAbout { name, commit, branch, model, recipe: _, process: _ } = &run.about;
     let title = match name {
         Some(name) => format!("{name} ({})", run.title),
         None => run.title.clone(),

@@ -24,6 +24,7 @@ mod numbers;
 mod people;
 mod progress;
 mod project;
+mod recipe;
 mod record;
 mod rows;
 mod run;

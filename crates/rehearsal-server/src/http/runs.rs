@@ -110,7 +110,7 @@ fn point_at_components(schema: &mut Value) {
 
 impl From<RunRecord> for RunView {
     fn from(run: RunRecord) -> Self {
-        let RunAbout { name, commit, branch, model, recipe: _ } = run.about;
+        let RunAbout { name, commit, branch, model, recipe: _, process: _ } = run.about;
         let said = run.result.as_ref().and_then(|result| result.get("duration_ms")?.as_u64());
         let by_the_clock = run.ended_at.and_then(|ended| u64::try_from(ended - run.started_at).ok());
         Self {

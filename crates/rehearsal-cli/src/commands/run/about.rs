@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use rehearsal_scenario::{AgentUnderTest, ModelChoice, NamedModel, Reached};
-use rehearsal_store::RunAbout;
+use rehearsal_store::{Recipe, RunAbout};
 
 use crate::checkout::Checkout;
 use crate::load::Loaded;
@@ -27,14 +27,15 @@ pub(super) fn name(text: &str) -> Result<String, BadName> {
 }
 
 /// What is known of a run that is started here.
-pub(super) fn about(name: Option<&str>, models: BTreeSet<String>) -> RunAbout {
+pub(super) fn about(name: Option<&str>, models: BTreeSet<String>, recipe: Recipe) -> RunAbout {
     let checkout = Checkout::around(Path::new("."));
     RunAbout {
         name: name.map(str::to_owned),
         commit: checkout.commit,
         branch: checkout.branch,
         model: (!models.is_empty()).then(|| models.into_iter().collect::<Vec<_>>().join(", ")),
-        recipe: None,
+        recipe: Some(Box::new(recipe)),
+        process: None,
     }
 }
 

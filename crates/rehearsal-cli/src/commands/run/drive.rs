@@ -19,6 +19,7 @@ use super::keeping::{Keeping, Onlooker};
 use super::outlet::{Again, Wanted, Writer};
 use super::print::Printer;
 use super::progress::Progress;
+use super::recipe::{Ingredients, Times};
 use super::show::{self, Show};
 use super::tally::Tally;
 use super::{about, interrupt};
@@ -26,7 +27,7 @@ use crate::error::{CommandError, cannot_start};
 use crate::load::Colour;
 use crate::place::Place;
 use crate::variables::Variables;
-use crate::{exit, files, output, project};
+use crate::{exit, files, output, project, words};
 
 /// How cases are run, and what is left of it.
 #[derive(Debug, Args)]
@@ -65,6 +66,9 @@ pub(crate) struct RunOptions {
     no_store: bool,
     #[command(flatten, next_help_heading = "Results")]
     pub(super) show: Show,
+    /// The words that stand for this run, where they are others than those with which the program was started.
+    #[arg(skip)]
+    pub(super) words: Option<Vec<String>>,
 }
 
 /// What cases are made with.
@@ -132,6 +136,7 @@ pub(super) struct Job {
     /// What a case of it is called: `scenario` or `case`.
     pub(super) noun: &'static str,
     pub(super) models: BTreeSet<String>,
+    pub(super) ingredients: Ingredients,
     pub(super) eval_set: Option<String>,
     pub(super) colour: Colour,
     /// How often its files say that each case is run.
@@ -158,7 +163,8 @@ pub(super) fn drive(
     let keeping = if options.no_store {
         None
     } else {
-        let about = about::about(options.name.as_deref(), job.models);
+        let recipe = job.ingredients.recipe(&options.words(), options.times(job.repeat));
+        let about = about::about(options.name.as_deref(), job.models, recipe);
         Some(runtime.block_on(Keeping::begin(&options.place, &job.title, about))?)
     };
     let progress =
@@ -229,6 +235,14 @@ impl RunOptions {
         // One run that is repeated exactly is one run.
         let said = said.filter(|_| self.case_seed.is_none());
         self.repeat.or(said).unwrap_or(1)
+    }
+
+    fn times(&self, said: Option<u32>) -> Times {
+        Times { repeat: self.repeat(said), seed: self.seed, exact_seed: self.case_seed }
+    }
+
+    fn words(&self) -> Vec<String> {
+        self.words.clone().unwrap_or_else(words::here)
     }
 
     /// The same options with another number of cases that run side by side.

@@ -15,10 +15,11 @@ use rehearsal_sim::{Case, CaseRun, StandIn};
 
 use super::about;
 use super::drive::{self, Job, RunOptions, Wings};
+use super::recipe::{self, Ingredients};
 use crate::commands::import::read_eval_set;
 use crate::error::CommandError;
 use crate::load::{Colour, Selection, role_and_model};
-use crate::{files, output};
+use crate::{digest, files, output};
 
 /// Run the cases of an ADK `EvalSet` file against an agent.
 ///
@@ -75,6 +76,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode, CommandError> {
         title: format!("{} ({})", set.eval_set_id, args.file.display()),
         noun: "case",
         models: about::model(&file.agent, &file.models).into_iter().collect(),
+        ingredients: ingredients(args, &set)?,
         eval_set: Some(set.eval_set_id.clone()),
         colour: args.color,
         repeat: None,
@@ -103,6 +105,23 @@ fn note(path: &Path, notes: &[Note]) {
         let note = output::one_line(&note.to_string());
         output::message(&format!("warning: `{}`: {fate}: {note}", path.display()));
     }
+}
+
+/// What stands for all that is run.
+fn ingredients(args: &EvalArgs, set: &EvalSet) -> Result<Ingredients, CommandError> {
+    let mut ingredients = Ingredients {
+        cases: set.eval_cases.iter().map(|case| case.eval_id.as_str().into()).collect(),
+        ..Ingredients::default()
+    };
+    for path in [Some(&args.file), Some(&args.agent), args.criteria.as_ref()].into_iter().flatten() {
+        ingredients.files.insert(path.display().to_string(), digest::of(&files::read(path)?));
+    }
+    let models = args.models.iter().map(|(role, spec)| format!("{role}={spec}"));
+    ingredients.settings.insert("models", recipe::listed(models));
+    if args.golden_tools {
+        ingredients.settings.insert("golden_tools", String::new());
+    }
+    Ok(ingredients)
 }
 
 fn read_criteria(path: &Path) -> Result<Criteria, CommandError> {
