@@ -97,9 +97,13 @@ impl Projects {
     }
 }
 
+/// Nothing stands for one that gives and says nothing of this: it is as if it were not there.
 fn digest(project: &Project, settings: &Settings) -> String {
-    let mut digest = Digest::default();
-    for gift in project.gifts() {
+    let (mut digest, gifts) = (Digest::default(), project.gifts());
+    if gifts.is_empty() && settings.timeout.is_none() {
+        return String::new();
+    }
+    for gift in gifts {
         digest.text(&gift.key).text(&gift.value);
     }
     digest.text(&format!("{:?}", settings.timeout)).hex()
