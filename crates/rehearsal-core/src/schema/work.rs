@@ -4,6 +4,7 @@
 //! thousand million times, in a schema of two kilobytes. A validator goes all these ways, and nobody can stop it. So the
 //! ways are counted first, with an end.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -13,55 +14,60 @@ const MOST: usize = 200_000;
 /// Deeper than this nobody nests.
 const DEEPEST: usize = 512;
 
-/// Keywords with one schema for the very value that is looked at.
-const SAME: &[&str] = &["not", "if", "then", "else"];
-/// Keywords with a list of them.
-const SAME_LISTS: &[&str] = &["allOf", "anyOf", "oneOf"];
-/// Keywords with names for them.
-const SAME_MAPS: &[&str] = &["dependentSchemas", "dependencies"];
-/// Keywords with one schema for every entry of a list or an object.
-const ENTRIES: &[&str] = &[
-    "items",
-    "additionalItems",
-    "contains",
-    "unevaluatedItems",
-    "additionalProperties",
-    "unevaluatedProperties",
-    "propertyNames",
-];
+/// Where a keyword has its schemas, and what they are put to.
+#[derive(Clone, Copy)]
+enum Reach {
+    /// The value itself, by a reference.
+    Reference,
+    /// The value itself: one schema.
+    Same,
+    /// The value itself: a list of them.
+    SameList,
+    /// The value itself: names for them.
+    SameMap,
+    /// Every entry of a list or an object.
+    Entries,
+}
+
+impl Reach {
+    fn of(keyword: &str) -> Option<Self> {
+        Some(match keyword {
+            "$ref" | "$dynamicRef" | "$recursiveRef" => Self::Reference,
+            "not" | "if" | "then" | "else" => Self::Same,
+            "allOf" | "anyOf" | "oneOf" => Self::SameList,
+            "dependentSchemas" | "dependencies" => Self::SameMap,
+            "items"
+            | "additionalItems"
+            | "contains"
+            | "unevaluatedItems"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "propertyNames" => Self::Entries,
+            _ => return None,
+        })
+    }
+}
 
 /// Whether checking `value` against `schema` ends in reasonable time.
 pub(super) fn is_bounded(schema: &Value, value: &Value) -> bool {
-    let mut count = Count { root: schema, named: BTreeMap::new(), left: MOST };
-    count.name(schema, 0);
-    count.visit(schema, value, 0)
+    Count { root: schema, named: OnceCell::new(), left: MOST }.visit(schema, value, 0)
 }
 
 struct Count<'a> {
     root: &'a Value,
-    /// Schemas by the `$anchor` or `$id` they are referred to by.
-    named: BTreeMap<&'a str, &'a Value>,
+    /// Schemas by the `$anchor` or `$id` they are referred to by, once one is: most schemas refer by pointers alone.
+    named: OnceCell<BTreeMap<&'a str, &'a Value>>,
     left: usize,
 }
 
 impl<'a> Count<'a> {
-    /// Looks for the names that schemas give themselves, wherever they stand.
-    fn name(&mut self, at: &'a Value, depth: usize) {
-        if depth > DEEPEST {
-            return;
-        }
-        match at {
-            Value::Object(fields) => {
-                for key in ["$anchor", "$dynamicAnchor", "$id", "id"] {
-                    if let Some(name) = fields.get(key).and_then(Value::as_str) {
-                        self.named.insert(name.trim_start_matches('#'), at);
-                    }
-                }
-                fields.values().for_each(|field| self.name(field, depth + 1));
-            }
-            Value::Array(items) => items.iter().for_each(|item| self.name(item, depth + 1)),
-            _ => {}
-        }
+    fn named(&self, name: &str) -> Option<&'a Value> {
+        let named = self.named.get_or_init(|| {
+            let mut named = BTreeMap::new();
+            find_names(self.root, 0, &mut named);
+            named
+        });
+        named.get(name).copied()
     }
 
     fn target(&self, reference: &str) -> Option<&'a Value> {
@@ -70,8 +76,8 @@ impl<'a> Count<'a> {
             Some(pointer) if pointer.starts_with('/') => {
                 self.root.pointer(pointer).or_else(|| self.root.pointer(&unescaped(pointer)?))
             }
-            Some(anchor) => self.named.get(anchor).copied(),
-            None => self.named.get(reference).copied(),
+            Some(anchor) => self.named(anchor),
+            None => self.named(reference),
         }
     }
 
@@ -83,22 +89,41 @@ impl<'a> Count<'a> {
         }
         self.left -= 1;
         let depth = depth + 1;
-        let referred =
-            ["$ref", "$dynamicRef", "$recursiveRef"].iter().filter_map(|key| fields.get(*key)?.as_str());
-        let referred: Vec<&Value> = referred.filter_map(|reference| self.target(reference)).collect();
-        let same = referred.into_iter().chain(SAME.iter().filter_map(|key| fields.get(*key)));
-        let lists = SAME_LISTS.iter().filter_map(|key| fields.get(*key)?.as_array()).flatten();
-        let maps = SAME_MAPS.iter().filter_map(|key| fields.get(*key)?.as_object()).flat_map(Map::values);
-        for inner in same.chain(lists).chain(maps).collect::<Vec<_>>() {
-            if !self.visit(inner, value, depth) {
+        let mut every = Vec::new();
+        for (keyword, inner) in fields {
+            let inside = |inner: &'a Value, count: &mut Self| count.visit(inner, value, depth);
+            let is_bounded = match Reach::of(keyword) {
+                Some(Reach::Reference) => {
+                    let target = inner.as_str().and_then(|reference| self.target(reference));
+                    target.is_none_or(|target| inside(target, self))
+                }
+                Some(Reach::Same) => inside(inner, self),
+                Some(Reach::SameList) => {
+                    inner.as_array().into_iter().flatten().all(|inner| inside(inner, self))
+                }
+                Some(Reach::SameMap) => {
+                    inner.as_object().into_iter().flat_map(Map::values).all(|inner| inside(inner, self))
+                }
+                Some(Reach::Entries) => {
+                    every.push(inner);
+                    true
+                }
+                None => true,
+            };
+            if !is_bounded {
                 return false;
             }
         }
-        self.visit_entries(fields, value, depth)
+        self.visit_entries(fields, &every, value, depth)
     }
 
-    fn visit_entries(&mut self, fields: &'a Map<String, Value>, value: &Value, depth: usize) -> bool {
-        let every: Vec<&Value> = ENTRIES.iter().filter_map(|key| fields.get(*key)).collect();
+    fn visit_entries(
+        &mut self,
+        fields: &'a Map<String, Value>,
+        every: &[&'a Value],
+        value: &Value,
+        depth: usize,
+    ) -> bool {
         let of = |key: &str| fields.get(key).and_then(Value::as_object);
         match value {
             Value::Array(items) => {
@@ -116,6 +141,25 @@ impl<'a> Count<'a> {
             }),
             _ => true,
         }
+    }
+}
+
+/// Looks for the names that schemas give themselves, wherever they stand.
+fn find_names<'a>(at: &'a Value, depth: usize, named: &mut BTreeMap<&'a str, &'a Value>) {
+    if depth > DEEPEST {
+        return;
+    }
+    match at {
+        Value::Object(fields) => {
+            for key in ["$anchor", "$dynamicAnchor", "$id", "id"] {
+                if let Some(name) = fields.get(key).and_then(Value::as_str) {
+                    named.insert(name.trim_start_matches('#'), at);
+                }
+            }
+            fields.values().for_each(|field| find_names(field, depth + 1, named));
+        }
+        Value::Array(items) => items.iter().for_each(|item| find_names(item, depth + 1, named)),
+        _ => {}
     }
 }
 
