@@ -32,6 +32,11 @@ pub trait Model: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Lowers how many calls it is asked at once, for players that have such a limit. All who ask it share it.
+    fn limit_calls(&self, most: usize) {
+        let _ = most;
+    }
+
     /// Answers a call.
     async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError>;
 

@@ -151,6 +151,11 @@ pub(crate) fn store() -> Option<String> {
     })
 }
 
+/// How many calls each model is asked at once, where the project of the current folder says so.
+pub(crate) fn max_calls() -> Option<usize> {
+    Some(here()?.project.max_calls.as_ref()?.value)
+}
+
 /// How many cases run side by side, where the project of the current folder says so.
 pub(crate) fn jobs() -> Option<u32> {
     Some(here()?.project.jobs.as_ref()?.value)

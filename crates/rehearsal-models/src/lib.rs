@@ -80,7 +80,6 @@ mod spec;
 pub mod wire;
 
 #[cfg(feature = "providers")]
-pub use limit::Load;
 #[cfg(feature = "providers")]
 pub use provider::Provider;
 #[cfg(feature = "providers")]

@@ -9,6 +9,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rehearsal_core::ModelCalls;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -28,23 +29,6 @@ const SLOW_CUT: f64 = 0.9;
 const NOTICEABLE: Duration = Duration::from_millis(250);
 /// The fewest answers of a round.
 const ROUND: usize = 8;
-
-/// How calls to a model went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Load {
-    /// The model, as people write it.
-    pub model: String,
-    /// How many calls were sent, each repetition counted.
-    pub sent: u64,
-    /// How many calls it refused because there were too many.
-    pub refused: u64,
-    /// The most calls that were under way at once.
-    pub peak: usize,
-    /// How many are under way.
-    pub now: usize,
-    /// How many may be under way at once.
-    pub limit: usize,
-}
 
 /// Lets calls to a model through.
 pub(crate) struct Limiter {
@@ -134,15 +118,18 @@ impl Limiter {
     }
 
     /// How calls went so far.
-    pub(crate) fn load(&self) -> Load {
+    pub(crate) fn calls(&self) -> ModelCalls {
+        let now = self.now();
         let governor = self.governor();
-        Load {
+        let pause = governor.paused_until.saturating_sub(now).as_millis();
+        ModelCalls {
             model: self.model.clone(),
             sent: governor.sent,
             refused: governor.refused,
             peak: governor.peak,
             now: governor.under_way,
             limit: governor.whole_limit(),
+            pause_ms: u64::try_from(pause).ok().filter(|pause| *pause > 0),
         }
     }
 }

@@ -64,6 +64,10 @@ impl Model for Provider {
         self.spec.model()
     }
 
+    fn limit_calls(&self, most: usize) {
+        self.connection.limit.at_most(most);
+    }
+
     async fn respond(&self, call: &ModelCall) -> Result<ModelResponse, ModelError> {
         let request = self.request(call, Form::Whole)?;
         let limit = self.connection.options.timeouts.response;

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rehearsal_agent::ModelError;
-use rehearsal_core::{Clock, SystemClock};
+use rehearsal_core::{Clock, ModelCalls, SystemClock};
 use reqwest::{Client, Url};
 
 use crate::key::Key;
-use crate::limit::{Limiter, Load};
+use crate::limit::Limiter;
 use crate::provider::{Connection, Provider};
 use crate::spec::check_base_url;
 use crate::{Api, ModelSpec};
@@ -27,7 +27,7 @@ pub struct Options {
     /// Where connections may go.
     pub network: Network,
     /// How many calls may be under way at once, for each model with one key. When its provider refuses some, there are
-    /// fewer for a while: see [`Providers::loads`].
+    /// fewer for a while: see [`Providers::calls`].
     pub concurrency: usize,
     /// How long to wait for what.
     pub timeouts: Timeouts,
@@ -115,8 +115,6 @@ struct Shared {
     clock: Arc<dyn Clock>,
     near: OnceLock<Result<Client, String>>,
     far: OnceLock<Result<Client, String>>,
-    /// The most calls at once of models that have a limit of their own.
-    own: Mutex<BTreeMap<String, usize>>,
     limits: Mutex<BTreeMap<Account, Arc<Limiter>>>,
 }
 
@@ -144,9 +142,8 @@ impl Providers {
     /// The same with a clock of one's own; it tells how long it is until the date at which a provider wants to
     /// be asked again.
     pub fn with_clock(options: Options, clock: Arc<dyn Clock>) -> Self {
-        let (near, far) = (OnceLock::new(), OnceLock::new());
-        let (own, limits) = (Mutex::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { options, clock, near, far, own, limits }) }
+        let (near, far, limits) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Self { shared: Arc::new(Shared { options, clock, near, far, limits }) }
     }
 
     /// A model, ready to be asked. Nothing is sent yet.
@@ -184,24 +181,13 @@ impl Providers {
     }
 
     /// How calls went so far, of each model that was connected, in the order of their names.
-    pub fn loads(&self) -> Vec<Load> {
+    pub fn calls(&self) -> Vec<ModelCalls> {
         let limits = self.shared.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.values().map(|limit| limit.load()).collect()
-    }
-
-    /// Lowers the most calls at once to a model, now and when it is connected.
-    pub fn limit_calls(&self, spec: &ModelSpec, most: usize) {
-        let name = spec.to_string();
-        let mut own = self.shared.own.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = own.entry(name.clone()).or_insert(most);
-        *before = most.min(*before);
-        let limits = self.shared.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.iter().filter(|((model, ..), _)| *model == name).for_each(|(_, limit)| limit.at_most(most));
+        limits.values().map(|limit| limit.calls()).collect()
     }
 
     fn limit(&self, name: &str, base_url: &str, key: Option<&Key>) -> Arc<Limiter> {
-        let own = self.shared.own.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied();
-        let most = self.shared.options.concurrency.min(own.unwrap_or(usize::MAX));
+        let most = self.shared.options.concurrency;
         let mut limits = self.shared.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let account = (name.to_owned(), base_url.to_owned(), key.map(Key::fingerprint));
         let make = || Limiter::new(name.to_owned(), most);

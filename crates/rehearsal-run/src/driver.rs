@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
-use rehearsal_core::{CaseResult, Clock, RunResult};
+use rehearsal_core::{CaseResult, Clock, ModelCalls, RunResult};
 use rehearsal_sim::person::PersonCue;
 use rehearsal_sim::{Cancel, CaseMaker, CaseRun, OnFirstFailure, Suite, SuiteEvent};
 use rehearsal_store::{RunStatus, StoreError};
@@ -55,9 +55,14 @@ pub struct Driver {
     pub cancel: Cancel,
     /// Who is told.
     pub watch: Arc<dyn Watch>,
+    /// How calls to models go right now.
+    pub calls: CallsNow,
     /// What the time is.
     pub clock: Arc<dyn Clock>,
 }
+
+/// Says how calls to models go right now, of each model that was asked.
+pub type CallsNow = Arc<dyn Fn() -> Vec<ModelCalls> + Send + Sync>;
 
 /// Says what a case came to, by its place.
 pub type Describe = Arc<dyn Fn(usize, &CaseRun) -> CaseResult + Send + Sync>;
@@ -104,6 +109,7 @@ impl Driver {
         RunResult {
             duration_ms: u64::try_from(took).unwrap_or(u64::MAX),
             interrupted,
+            calls: (self.calls)().into_iter().filter(|calls| calls.sent > 0).collect(),
             suite,
             ..RunResult::new(started_at, self.plan.case_seed.unwrap_or(self.plan.seed))
         }

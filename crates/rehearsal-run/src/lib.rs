@@ -13,7 +13,7 @@ mod kept_run;
 mod out;
 
 pub use audience::Audience;
-pub use driver::{CaseKey, Describe, Driver, Outlet, Plan, Watch};
+pub use driver::{CallsNow, CaseKey, Describe, Driver, Outlet, Plan, Watch};
 pub use journal::{Counts, RunJournal, ledger_path};
 pub use kept_run::{KeptCase, KeptRun};
 pub use out::{OutFolder, OutFolderError, Stems};

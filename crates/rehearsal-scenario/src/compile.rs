@@ -94,6 +94,7 @@ impl Backstage {
             (ModelChoice::Person, Some(people)) => Ok(Arc::new(PersonModel::new(people.clone()))),
             (choice, _) => {
                 let model = (self.models)(&named.key, choice)?;
+                named.max_calls.into_iter().for_each(|most| model.limit_calls(most));
                 Ok(match named.seed {
                     Some(seed) => Arc::new(seeded::Seeded { model, seed }),
                     None => model,
@@ -174,7 +175,7 @@ impl Scenario {
     #[must_use]
     pub fn with_model(mut self, key: &str, model: ModelChoice) -> Self {
         self.models.retain(|own| own.key != key);
-        self.models.push(NamedModel { key: key.to_owned(), model, seed: None, span: 0..0 });
+        self.models.push(NamedModel { key: key.to_owned(), model, seed: None, max_calls: None, span: 0..0 });
         self
     }
 

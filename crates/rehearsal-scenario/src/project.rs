@@ -22,6 +22,8 @@ pub struct Project {
     pub scenarios: Option<Setting<Vec<String>>>,
     /// How many cases run side by side.
     pub jobs: Option<Setting<u32>>,
+    /// How many calls each model is asked at once, at most.
+    pub max_calls: Option<Setting<usize>>,
     /// Where everything is kept.
     pub store: Option<Setting<String>>,
     /// How long a case may take, as `--timeout` takes it.
@@ -116,8 +118,8 @@ impl Project {
         let NodeValue::Map(entries) = &self.root.value else { return Vec::new() };
         let mut gifts = Vec::new();
         for entry in entries {
-            let is_of_run =
-                ["scenarios", "jobs", "store", "timeout", "description"].contains(&entry.key.as_str());
+            let is_of_run = ["scenarios", "jobs", "max_calls", "store", "timeout", "description"]
+                .contains(&entry.key.as_str());
             let gift = |key: String, node: &Node, at: usize| Gift {
                 key,
                 value: rehearsal_core::json::text(&node.to_json()),
@@ -162,6 +164,8 @@ fn read(
     }
     let jobs = fields.integer(reader, "jobs").and_then(|jobs| u32::try_from(jobs).ok());
     let jobs = jobs.map(|value| Setting { value, line: lines(reader, &fields, "jobs") });
+    let max_calls = fields.integer(reader, "max_calls").and_then(|most| usize::try_from(most).ok());
+    let max_calls = max_calls.map(|value| Setting { value, line: lines(reader, &fields, "max_calls") });
     let store = fields.text(reader, "store");
     let store = store.map(|value| Setting { value, line: lines(reader, &fields, "store") });
     let timeout = fields.text(reader, "timeout");
@@ -200,5 +204,14 @@ fn read(
         }
     }
     fields.finish(reader);
-    Some(Project { path: path.to_owned(), text: text.to_owned(), root, scenarios, jobs, store, timeout })
+    Some(Project {
+        path: path.to_owned(),
+        text: text.to_owned(),
+        root,
+        scenarios,
+        jobs,
+        max_calls,
+        store,
+        timeout,
+    })
 }

@@ -290,7 +290,7 @@ run: [{conversation: {max_turns: 2, user: person}}]
 
 const USERS: &str = r"
 agent: {tools: [{name: ask}, {name: confirm}, {name: sign}]}
-models: {agent: {model: 'openai:gpt-4o', seed: 7}, patient: {script: []}}
+models: {agent: {model: 'openai:gpt-4o', seed: 7, max_calls: 4}, patient: {script: []}}
 users:
   ask:
     instructions: You are ill.

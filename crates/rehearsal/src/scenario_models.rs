@@ -7,9 +7,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use rehearsal_agent::{Model, ModelError};
+use rehearsal_core::ModelCalls;
 use rehearsal_models::{InvalidPattern, Matcher, Reply, Rule, ScriptedModel};
 #[cfg(feature = "providers")]
-use rehearsal_models::{ModelSpec, ParseSpecError, Providers};
+use rehearsal_models::{ModelSpec, Options, ParseSpecError, Providers};
 use rehearsal_scenario::{ModelChoice, ModelUnusable, ScriptedCondition, ScriptedReply};
 
 /// Says whether this names a model, such as `openai:gpt-4o`, or a person.
@@ -36,6 +37,26 @@ pub struct ModelBuilder {
 }
 
 impl ModelBuilder {
+    /// Builds models of which each is asked by no more than so many calls at once.
+    #[must_use]
+    pub fn with_calls(most: usize) -> Self {
+        #[cfg(feature = "providers")]
+        return Self { providers: Providers::new(Options { concurrency: most, ..Options::default() }) };
+        #[cfg(not(feature = "providers"))]
+        {
+            let _ = most;
+            Self::default()
+        }
+    }
+
+    /// How calls to the models of providers went so far.
+    pub fn calls(&self) -> Vec<ModelCalls> {
+        #[cfg(feature = "providers")]
+        return self.providers.calls();
+        #[cfg(not(feature = "providers"))]
+        Vec::new()
+    }
+
     /// Builds the model with this key; keys of providers come from the variables.
     ///
     /// # Errors

@@ -71,6 +71,8 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<(), CommandError> {
     held("scenarios", scenarios.map(|setting| (setting.value.join(", "), setting.line)), "none");
     let jobs = project.and_then(|project| project.jobs.as_ref());
     held("jobs", jobs.map(|setting| (setting.value.to_string(), setting.line)), "16");
+    let max_calls = project.and_then(|project| project.max_calls.as_ref());
+    held("max_calls", max_calls.map(|setting| (setting.value.to_string(), setting.line)), "1024");
     let timeout = project.and_then(|project| project.timeout.as_ref());
     held("timeout", timeout.map(|setting| (setting.value.clone(), setting.line)), "none");
     let store = project.and_then(|project| project.store.as_ref());

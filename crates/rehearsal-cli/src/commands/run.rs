@@ -22,6 +22,8 @@ use crate::output;
 use crate::times::duration;
 
 pub(crate) mod about;
+pub(crate) mod budget;
+mod calls;
 pub(crate) mod drive;
 pub(crate) mod eval;
 mod interrupt;

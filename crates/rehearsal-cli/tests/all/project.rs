@@ -24,6 +24,7 @@ run: [{input: hi, evaluations: [{type: string_contains, value: hello}]}]
 const PROJECT: &str = "
 scenarios: [tests]
 jobs: 3
+max_calls: 8
 timeout: 60s
 store: kept/all.db
 models: {agent: {rules: [{say: hello}]}, judge: {rules: [{say: fine}]}}

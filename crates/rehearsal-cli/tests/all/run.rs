@@ -1325,6 +1325,10 @@ fn help_says_what_there_is() {
               --case-seed <N>    Repeat exactly one run: its seed, as its result shows it
               --fail-fast        Start no further case once one did not pass
 
+        Limits:
+              --max-calls <N>  How many calls each model is asked at once, at most; what its provider takes
+                               is found out [default: 1024]
+
         Results:
               --junit <FILE>      Write the results as JUnit XML to a file
               --out <DIR>         Also write results and ledgers as files into a folder

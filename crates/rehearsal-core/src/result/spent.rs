@@ -14,8 +14,19 @@ pub struct ModelCalls {
     pub refused: u64,
     /// The most that were under way at once.
     pub peak: usize,
+    /// How many are under way; none when a run has ended.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub now: usize,
     /// How many may be under way at once, as it was found out.
     pub limit: usize,
+    /// For so many milliseconds it is left alone, because it said when to come back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_ms: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What was used of something that is limited, and the limit.

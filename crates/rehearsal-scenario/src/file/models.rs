@@ -18,6 +18,8 @@ pub struct NamedModel {
     pub model: ModelChoice,
     /// The seed of the provider's sampling.
     pub seed: Option<i64>,
+    /// How many calls it is asked at once, at most.
+    pub max_calls: Option<usize>,
     /// The line it stands at, in bytes; empty for one that was not in the file.
     pub span: Range<usize>,
 }
@@ -104,10 +106,18 @@ pub(super) fn read(
     let entries = reader.names(node, "`models`");
     let read = |reader: &mut Reader<'_>, key: &str, node: &Node| read_model(reader, key, node, specification);
     let models = entries.iter().filter_map(|entry| {
-        let (model, seed) = read(reader, &entry.key, &entry.value)?;
-        Some(NamedModel { key: entry.key.clone(), model, seed, span: reader.line_span(entry.key_span.start) })
+        let read = read(reader, &entry.key, &entry.value)?;
+        let (key, span) = (entry.key.clone(), reader.line_span(entry.key_span.start));
+        Some(NamedModel { key, model: read.choice, seed: read.seed, max_calls: read.max_calls, span })
     });
     models.collect()
+}
+
+/// A model as it stands in a file.
+struct ReadModel {
+    choice: ModelChoice,
+    seed: Option<i64>,
+    max_calls: Option<usize>,
 }
 
 fn read_model(
@@ -115,9 +125,10 @@ fn read_model(
     key: &str,
     node: &Node,
     specification: &dyn Fn(&str) -> Result<(), ModelUnusable>,
-) -> Option<(ModelChoice, Option<i64>)> {
+) -> Option<ReadModel> {
     if let NodeValue::Text(text) = &node.value {
-        return read_provider(reader, node, text.clone(), specification).map(|model| (model, None));
+        let choice = read_provider(reader, node, text.clone(), specification)?;
+        return Some(ReadModel { choice, seed: None, max_calls: None });
     }
     let mut fields = reader.fields_of_one(node, format!("model `{key}`"), &[&PROVIDER, &SCRIPT, &RULES])?;
     let script = fields.get("script");
@@ -125,6 +136,7 @@ fn read_model(
     let provider = fields.get("model");
     let base_url = fields.text(reader, "base_url");
     let seed = fields.integer(reader, "seed").and_then(|seed| i64::try_from(seed).ok());
+    let max_calls = fields.integer(reader, "max_calls").and_then(|most| usize::try_from(most).ok());
     let choice = match (script, rules, provider) {
         (Some(script), None, None) => {
             let items = reader.list(script, "`script`");
@@ -155,13 +167,17 @@ fn read_model(
             problem.help("write: {model: openai-compatible:NAME, base_url: http://127.0.0.1:8080/v1}"),
         );
     }
-    if let Some(place) = fields.key_span("seed").filter(|_| !matches!(choice, Some(ModelChoice::Provider(_))))
-    {
-        let problem = Problem::error("no-effect", place, "`seed` is for the model of a provider");
-        reader.report(problem.help("remove it"));
+    for key in ["seed", "max_calls"] {
+        if let Some(place) =
+            fields.key_span(key).filter(|_| !matches!(choice, Some(ModelChoice::Provider(_))))
+        {
+            let problem =
+                Problem::error("no-effect", place, format!("`{key}` is for the model of a provider"));
+            reader.report(problem.help("remove it"));
+        }
     }
     fields.finish(reader);
-    choice.map(|choice| (choice, seed))
+    choice.map(|choice| ReadModel { choice, seed, max_calls })
 }
 
 fn read_provider(

@@ -9,12 +9,13 @@ use clap::Args;
 use rehearsal::scenario_models::ModelBuilder;
 use rehearsal_core::{RunResult, SystemClock};
 use rehearsal_js::{WorkerCommand, Workers};
-use rehearsal_run::{Audience, Describe, Driver, OutFolder, Plan};
+use rehearsal_run::{Audience, CallsNow, Describe, Driver, OutFolder, Plan};
 use rehearsal_scenario::{Backstage, Commands, PythonWorkers};
 use rehearsal_sim::{Cancel, CaseMaker, Suite};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
+use super::budget::BudgetOptions;
 use super::keeping::{Keeping, Onlooker};
 use super::outlet::{Again, Wanted, Writer};
 use super::print::Printer;
@@ -22,7 +23,7 @@ use super::progress::Progress;
 use super::recipe::{Ingredients, Times};
 use super::show::{self, Show};
 use super::tally::Tally;
-use super::{about, interrupt};
+use super::{about, calls, interrupt};
 use crate::error::{CommandError, cannot_start};
 use crate::load::Colour;
 use crate::place::Place;
@@ -50,6 +51,8 @@ pub(crate) struct RunOptions {
     /// Start no further case once one did not pass
     #[arg(long, help_heading = "Running")]
     fail_fast: bool,
+    #[command(flatten)]
+    pub(super) budget: BudgetOptions,
     /// Write the results as JUnit XML to a file
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     junit: Option<PathBuf>,
@@ -87,21 +90,25 @@ impl Wings {
     pub(super) fn new(options: &RunOptions) -> Result<Self, CommandError> {
         // Without a store there is no place where people could answer.
         let audience = (!options.no_store).then(Audience::default);
-        Self::with(options.env_file.as_deref(), audience)
+        Self::with(options.env_file.as_deref(), options.budget.models(), audience)
     }
 
     /// What checks are asked with that judge what was said before.
     pub(crate) fn of_score(env_file: Option<&Path>) -> Result<Self, CommandError> {
-        Self::with(env_file, None)
+        Self::with(env_file, ModelBuilder::default(), None)
     }
 
-    fn with(env_file: Option<&Path>, audience: Option<Audience>) -> Result<Self, CommandError> {
+    fn with(
+        env_file: Option<&Path>,
+        models: ModelBuilder,
+        audience: Option<Audience>,
+    ) -> Result<Self, CommandError> {
         let program = std::env::current_exe()
             .map_err(|error| CommandError::setup(format_args!("this program cannot find itself: {error}")))?;
         let scripts = Workers::new(hidden(&program, crate::JS_WORKER));
         let variables = Variables::with_file(env_file)?;
         let python = PythonWorkers::default();
-        Ok(Self { program, variables, models: ModelBuilder::default(), scripts, python, audience })
+        Ok(Self { program, variables, models, scripts, python, audience })
     }
 
     /// What the case at this place is made with, where its file is this one: no tool runs, no program is started.
@@ -167,14 +174,22 @@ pub(super) fn drive(
         let about = about::about(options.name.as_deref(), job.models, recipe);
         Some(runtime.block_on(Keeping::begin(&options.place, &job.title, about))?)
     };
-    let progress =
-        Progress::new(options.show.quiet, cases.len() as u64 * u64::from(options.repeat(job.repeat)));
+    let calls: CallsNow = {
+        let models = wings.models.clone();
+        Arc::new(move || models.calls())
+    };
+    let progress = Progress::new(
+        options.show.quiet,
+        cases.len() as u64 * u64::from(options.repeat(job.repeat)),
+        calls.clone(),
+    );
     let driver = Driver {
         plan: options.plan(job.repeat),
         kept: keeping.as_ref().map(|keeping| keeping.run.clone()),
         out,
         cancel: Cancel::default(),
         watch: Arc::new(Onlooker::new(progress.clone(), &options.place)),
+        calls,
         clock: Arc::new(SystemClock),
     };
     if let (Some(kept), Some(audience)) = (&driver.kept, wings.audience) {
@@ -199,6 +214,9 @@ pub(super) fn drive(
     written_all.send_replace(true);
     writer.finish(write);
     write(&printer.summary(job.noun, &result.suite, result.duration_ms));
+    if !options.show.quiet {
+        calls::refusals(&result.calls).iter().for_each(|line| output::message(line));
+    }
     if options.show.json_to_stdout() {
         let mut json = Vec::new();
         writer.json(&result, &mut json).map_err(CommandError::internal)?;

@@ -154,6 +154,7 @@ fn agent_file(args: &EvalArgs) -> Result<AgentFile, CommandError> {
             key: role.clone(),
             model: ModelChoice::named(spec),
             seed: None,
+            max_calls: None,
             span: 0..0,
         });
     }

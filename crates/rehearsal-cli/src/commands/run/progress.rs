@@ -1,15 +1,17 @@
 //! What is shown while scenarios run.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{IsTerminal, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use rehearsal_core::Verdict;
-use rehearsal_run::{CaseKey, Counts};
+use rehearsal_run::{CallsNow, CaseKey, Counts};
 use rehearsal_sim::CaseRun;
 
+use super::calls;
 use crate::output;
 use crate::signals::Signal;
 
@@ -70,7 +72,7 @@ impl Live {
 }
 
 impl Progress {
-    pub(super) fn new(quiet: bool, total: u64) -> Self {
+    pub(super) fn new(quiet: bool, total: u64, calls: CallsNow) -> Self {
         if quiet {
             return Self::Quiet;
         }
@@ -81,7 +83,10 @@ impl Progress {
         }
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         let bar = all.add(ProgressBar::new(total));
-        bar.set_style(style("  {elapsed:>4}  {pos} of {len} done{msg}"));
+        let calls_now = move |_: &ProgressState, to: &mut dyn fmt::Write| {
+            let _ = write!(to, "{}", calls::now(&calls()));
+        };
+        bar.set_style(style("  {elapsed:>4}  {pos} of {len} done{msg}{calls}").with_key("calls", calls_now));
         bar.enable_steady_tick(Duration::from_millis(200));
         Self::Live(Arc::new(Live { all, total: bar, state: Mutex::default() }))
     }

@@ -56,8 +56,16 @@ pub(crate) static PROVIDER: Table = Table::new(
             Form::Whole(0.0, 2_147_483_647.0),
             "The seed of the provider's sampling, for providers that take one.",
         ),
+        Key::optional(
+            "max_calls",
+            MAX_CALLS,
+            "How many calls it is asked at once, at most, by all cases of a run.",
+        ),
     ],
 );
+
+/// The most calls at once to a model.
+pub(crate) const MAX_CALLS: Form = Form::Whole(1.0, 1024.0);
 
 /// A model that answers turn after turn.
 pub(crate) static SCRIPT: Table = Table::new(
