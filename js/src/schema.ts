@@ -185,9 +185,17 @@ export interface ModelCalls {
    */
   peak: number;
   /**
+   * How many are under way; none when a run has ended.
+   */
+  now?: number;
+  /**
    * How many may be under way at once, as it was found out.
    */
   limit: number;
+  /**
+   * For so many milliseconds it is left alone, because it said when to come back.
+   */
+  pause_ms?: number | null;
 }
 /**
  * The limits of a run, what it used of them, and which it came to.

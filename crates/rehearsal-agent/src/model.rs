@@ -32,6 +32,11 @@ pub trait Model: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Says what people know it as, where that is not its name: what was filled in from the environment is not shown.
+    fn known_as(&self, name: &str) {
+        let _ = name;
+    }
+
     /// Lowers how many calls it is asked at once, for players that have such a limit. All who ask it share it.
     fn limit_calls(&self, most: usize) {
         let _ = most;

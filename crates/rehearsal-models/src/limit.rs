@@ -32,7 +32,7 @@ const ROUND: usize = 8;
 
 /// Lets calls to a model through.
 pub(crate) struct Limiter {
-    model: String,
+    model: Mutex<String>,
     began: Instant,
     governor: Mutex<Governor>,
     /// Whoever is next has this, so that calls are let through in the order in which they came.
@@ -68,7 +68,7 @@ enum Outcome {
 
 impl Limiter {
     pub(crate) fn new(model: String, most: usize) -> Arc<Self> {
-        let governor = Mutex::new(Governor::new(most));
+        let (model, governor) = (Mutex::new(model), Mutex::new(Governor::new(most)));
         let (gate, changed) = (tokio::sync::Mutex::default(), Notify::new());
         Arc::new(Self { model, began: instant(), governor, gate, changed })
     }
@@ -80,6 +80,15 @@ impl Limiter {
 
     fn governor(&self) -> MutexGuard<'_, Governor> {
         self.governor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn name(&self) -> MutexGuard<'_, String> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What people know the model as.
+    pub(crate) fn known_as(&self, name: &str) {
+        name.clone_into(&mut self.name());
     }
 
     /// Lowers the most calls at once.
@@ -119,11 +128,11 @@ impl Limiter {
 
     /// How calls went so far.
     pub(crate) fn calls(&self) -> ModelCalls {
-        let now = self.now();
+        let (now, model) = (self.now(), self.name().clone());
         let governor = self.governor();
         let pause = governor.paused_until.saturating_sub(now).as_millis();
         ModelCalls {
-            model: self.model.clone(),
+            model,
             sent: governor.sent,
             refused: governor.refused,
             peak: governor.peak,

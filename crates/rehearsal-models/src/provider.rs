@@ -64,6 +64,10 @@ impl Model for Provider {
         self.spec.model()
     }
 
+    fn known_as(&self, name: &str) {
+        self.connection.limit.known_as(name);
+    }
+
     fn limit_calls(&self, most: usize) {
         self.connection.limit.at_most(most);
     }

@@ -366,6 +366,7 @@ impl Compiled {
                     named.key.clone(),
                     match written_model.map(|own| &own.model) {
                         Some(ModelChoice::Provider(name)) if own_words(name, &named.model) => {
+                            model.known_as(name);
                             Arc::new(AsWritten { name: name.as_str().into(), model, masker: masker.clone() })
                         }
                         _ => model,
@@ -638,11 +639,9 @@ impl Compiled {
             Reached::Chat { specification, .. } => {
                 let reached = specification.replace("${port}", &port.to_string());
                 let model = (self.backstage.models)("agent", &ModelChoice::Provider(reached))?;
-                let model = AsWritten {
-                    name: self.chat_as_written(specification),
-                    model,
-                    masker: self.masker.clone(),
-                };
+                let name = self.chat_as_written(specification);
+                model.known_as(&name);
+                let model = AsWritten { name, model, masker: self.masker.clone() };
                 Ok(LlmAgent::new(&agent.name, Arc::new(model)).into())
             }
             Reached::Http(endpoint) => self.http_agent(&agent.name, endpoint, port),

@@ -1304,9 +1304,19 @@ export interface components {
             peak: number;
             /**
              * Format: uint
+             * @description How many are under way; none when a run has ended.
+             */
+            now?: number;
+            /**
+             * Format: uint
              * @description How many may be under way at once, as it was found out.
              */
             limit: number;
+            /**
+             * Format: uint64
+             * @description For so many milliseconds it is left alone, because it said when to come back.
+             */
+            pause_ms?: number | null;
         };
         /** @description The limits of a run, what it used of them, and which it came to. */
         BudgetReport: {

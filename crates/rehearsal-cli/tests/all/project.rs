@@ -75,7 +75,7 @@ fn the_nearest_project_wins_and_config_shows_it() {
     let of = |key: &str| settings.iter().find(|one| one["key"] == key).unwrap();
     assert_eq!(
         (&of("timeout")["value"], &of("timeout")["from"]),
-        (&"60s".into(), &"rehearsal.yaml:4".into())
+        (&"60s".into(), &"rehearsal.yaml:5".into())
     );
     assert_eq!(of("agents.plain")["from"], "rehearsal.yaml:10");
     let nothing = Folder::new(&[]);

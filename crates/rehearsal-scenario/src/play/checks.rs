@@ -224,6 +224,7 @@ impl Checks {
     async fn embed(&self, model: &str, record: &Value) -> Result<Value, String> {
         let built =
             (self.models)("embedding", &ModelChoice::named(model)).map_err(|error| error.to_string())?;
+        built.known_as(&self.masker.mask(model));
         let texts = record["texts"].as_array().into_iter().flatten();
         let texts: Vec<String> = texts.filter_map(|text| text.as_str().map(str::to_owned)).collect();
         let embeddings = built.embed(&texts).await.map_err(|error| error.to_string())?;
