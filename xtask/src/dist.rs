@@ -129,6 +129,7 @@ fn build(workspace: &Workspace, profile: Profile) -> Result<PathBuf, Failure> {
     let mut cargo = child::cargo();
     cargo.current_dir(&workspace.root);
     cargo.args(["build", "--locked", "--package", "rehearsal-cli", "--bin", "rehearse"]);
+    cargo.args(["--features", crate::test::RELEASED]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
     for_release(&mut cargo, profile)?;
     // What the compiler has to say is for people, as it comes.

@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 use clap::{Args, ValueEnum};
 
 use self::counts::Counts;
-pub(crate) use self::stage::executable;
+pub(crate) use self::stage::{RELEASED, executable};
 use self::stage::{Setup, Stage};
 use self::summary::Summary;
 use crate::failure::Failure;

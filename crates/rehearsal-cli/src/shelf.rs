@@ -26,17 +26,18 @@ pub(crate) fn short(id: &str) -> &str {
     id.get(..8).unwrap_or(id)
 }
 
-/// The run with this id, or with the only one that begins like this; `last` is the newest.
+/// The run with this id, or with the only one that begins like this; `last` is the newest. Of its result it has what
+/// stands beside the cases that are kept apart.
 pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, CommandError> {
     if id == "last" {
         let newest = RunQuery { limit: 1, ..RunQuery::default() };
         let page = store.runs(&newest).await.map_err(CommandError::setup)?;
         let none = || CommandError::user("no runs are kept yet; `rehearse run PATH` keeps its runs");
         let id = page.items.into_iter().next().ok_or_else(none)?.id;
-        return store.run(&id).await.map_err(CommandError::setup)?.ok_or_else(|| removed("run", &id));
+        return store.run_frame(&id).await.map_err(CommandError::setup)?.ok_or_else(|| removed("run", &id));
     }
     let id = beginning(id, "run")?;
-    if let Some(run) = store.run(&id).await.map_err(CommandError::setup)? {
+    if let Some(run) = store.run_frame(&id).await.map_err(CommandError::setup)? {
         return Ok(run);
     }
     let mut fits = Vec::new();
@@ -50,7 +51,7 @@ pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, C
         }
     }
     let id = only(&id, fits, "run", "`rehearse runs` lists them")?;
-    store.run(&id).await.map_err(CommandError::setup)?.ok_or_else(|| removed("run", &id))
+    store.run_frame(&id).await.map_err(CommandError::setup)?.ok_or_else(|| removed("run", &id))
 }
 
 /// The session with this id, or with the only one that begins like this.

@@ -1,10 +1,11 @@
-//! Other people's benchmarks, read as scenario files.
+//! Other people's formats: their benchmarks, read as scenario files, and runs as files that their engines read.
 //!
 //! [`tau2`] reads the tasks of tau2-bench, [`bfcl`] the multi-turn entries of the Berkeley Function-Calling Leaderboard.
 //! Both write scenarios whose world is a small program over the *original* tools, which the reader has installed; what
-//! could not be carried over as it was stands in the [`Report`], task by task.
+//! could not be carried over as it was stands in the [`Report`], task by task. [`parquet`] writes what a run came to.
 
 pub mod bfcl;
+pub mod parquet;
 mod read;
 mod report;
 pub mod tau2;

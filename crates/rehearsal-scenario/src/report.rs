@@ -1,13 +1,14 @@
 //! What a run of a scenario came to, read from its ledgers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rehearsal_core::{
     CaseResult, ConversationMetrics, ConversationResult, ConversationTokens, ConversationTurn, EndReason,
     EvaluationResult, EvaluationScope, Event, EventBody, ExecutionResult, Ledger, Line, LineKind,
-    MetricResult, MetricStatus, MockAnswer, MockReport, Player, StepResult, StepStatus, Timestamp,
-    ToolOutcome, TrajectoryKind, TrajectoryStep, Usage,
+    MetricResult, MetricStatus, MockAnswer, MockReport, ModelPrice, Player, StepResult, StepStatus,
+    Timestamp, ToolOutcome, TrajectoryKind, TrajectoryStep, Usage,
 };
 use rehearsal_sim::{CaseRun, question_path};
 use serde_json::{Map, Value, json};
@@ -35,6 +36,7 @@ impl Scenario {
             metrics: IndexMap::new(),
             steps: reading.steps(),
             mocks: reading.mocks(),
+            prices: reading.prices(),
             folder: kept_folder(&run.main),
             ..run.result.clone()
         };
@@ -73,6 +75,25 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// The prices of the models that answered.
+    fn prices(&self) -> BTreeMap<String, ModelPrice> {
+        let mut prices = BTreeMap::new();
+        if self.prices.0.is_empty() {
+            return prices;
+        }
+        for event in self.run.ledgers().flat_map(Ledger::events) {
+            let answered =
+                matches!(event.body, EventBody::ModelResponse(_)).then_some(event.decision.as_ref());
+            let Some(model) = answered.flatten().and_then(|decision| decision.name.as_deref()) else {
+                continue;
+            };
+            if let Some(price) = self.prices.0.get(model) {
+                prices.insert(model.to_owned(), *price);
+            }
+        }
+        prices
+    }
+
     fn steps(&self) -> Vec<StepResult> {
         let views = StepView::all(&self.run.main);
         let steps = self.scenario.run.iter().enumerate();

@@ -267,6 +267,29 @@ pub(crate) fn lines(bytes: Vec<u8>) -> Result<Vec<String>, StoreError> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
+/// The cases of a block.
+pub(crate) fn unpacked(
+    heads: Vec<CaseHead>,
+    results: Vec<String>,
+    events: &[u8],
+) -> Result<Vec<EndedCase>, StoreError> {
+    if results.len() != heads.len() {
+        return Err(odd("a block with another number of results than of cases"));
+    }
+    let (mut left, mut cases) = (events, Vec::with_capacity(heads.len()));
+    for (case, result) in heads.into_iter().zip(results) {
+        let CaseHead { number, place, repeat, sessions: heads, bytes } = case;
+        let mut sessions = Vec::with_capacity(heads.len());
+        for (head, bytes) in heads.into_iter().zip(bytes) {
+            let (own, rest) = left.split_at_checked(bytes).ok_or_else(|| odd("a block that is too short"))?;
+            sessions.push(SessionLines { head, lines: own.to_vec() });
+            left = rest;
+        }
+        cases.push(EndedCase { number, place, repeat, result, sessions });
+    }
+    Ok(cases)
+}
+
 /// The bytes of the session with this number among those of a block.
 pub(crate) fn span(heads: &[CaseHead], case: u32, part: SessionPart) -> Option<std::ops::Range<usize>> {
     let mut start = 0;

@@ -8,10 +8,11 @@ use tokio::sync::broadcast;
 use crate::db::Engine;
 use crate::ops::{
     AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, FindAnswer, FindAnswered,
-    FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindHosts, FindLine, FindOld, FindOpenRuns,
-    FindResults, FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload, FindWork, FinishWork,
-    GlanceEvents, HasWork, InterruptRuns, LoseCues, LoseHost, PutBlock, PutChunk, PutDrafts, PutHost, PutRun,
-    Ready, RemoveDrafts, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun, WriteSession,
+    FindBlock, FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindFrame, FindHosts, FindLine,
+    FindOld, FindOpenRuns, FindResults, FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload,
+    FindWork, FinishWork, GlanceEvents, HasWork, InterruptRuns, LoseCues, LoseHost, PutBlock, PutChunk,
+    PutDrafts, PutHost, PutRun, Ready, RemoveDrafts, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun,
+    WriteSession,
 };
 use crate::{
     Block, Change, Cue, CueId, CueQuery, Draft, GcPolicy, Host, KeptResult, Page, RunQuery, RunRecord,
@@ -171,6 +172,10 @@ impl<E: Engine> Store for Kept<E> {
         self.0.look(FindRun(id.to_owned())).await
     }
 
+    async fn run_frame(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {
+        self.0.look(FindFrame(id.to_owned())).await
+    }
+
     async fn runs(&self, query: &RunQuery) -> Result<Page<RunRecord>, StoreError> {
         self.0.look(FindRuns(query.clone())).await
     }
@@ -194,6 +199,10 @@ impl<E: Engine> Store for Kept<E> {
         blocks: u64,
     ) -> Result<Vec<KeptResult>, StoreError> {
         self.0.look(FindResults { run: run.to_owned(), after, blocks }).await
+    }
+
+    async fn block(&self, run: &str, after: Option<u64>) -> Result<Option<Block>, StoreError> {
+        self.0.look(FindBlock { run: run.to_owned(), after }).await
     }
 
     async fn delete_run(&self, id: &str) -> Result<(), StoreError> {

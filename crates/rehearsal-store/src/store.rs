@@ -141,6 +141,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// One run.
     async fn run(&self, id: &str) -> Result<Option<RunRecord>, StoreError>;
 
+    /// One run, without what its cases came to: of its result all that stands beside that.
+    async fn run_frame(&self, id: &str) -> Result<Option<RunRecord>, StoreError>;
+
     /// Runs; of their results only the summary.
     async fn runs(&self, query: &RunQuery) -> Result<Page<RunRecord>, StoreError>;
 
@@ -160,6 +163,9 @@ pub trait Store: Send + Sync + fmt::Debug {
         after: Option<u64>,
         blocks: u64,
     ) -> Result<Vec<KeptResult>, StoreError>;
+
+    /// A block of a run with its cases whole: the first after the one with this number.
+    async fn block(&self, run: &str, after: Option<u64>) -> Result<Option<Block>, StoreError>;
 
     /// Removes a run with its sessions.
     async fn delete_run(&self, id: &str) -> Result<(), StoreError>;

@@ -12,7 +12,9 @@ pub(super) fn make(workspace: &Workspace, built: &Built, to: &Path) -> Result<Pa
     let mut maturin = ADK.command(workspace, "maturin");
     maturin.current_dir(workspace.root.join("python"));
     // With the options of the build before, maturin asks cargo for what is there, and only packs it.
-    maturin.args(["build", "--locked", "--strip", "false", "--out"]).arg(to);
+    maturin
+        .args(["build", "--locked", "--strip", "false", "--features", crate::test::RELEASED, "--out"])
+        .arg(to);
     match built.profile {
         Profile::Dev => {
             maturin.args(["--profile", "dev", "--auditwheel", "skip", "--compression-method", "stored"]);

@@ -16,6 +16,9 @@ use crate::workspace::Workspace;
 /// Tests that start `rehearse` find it here.
 const BINARY: &str = "REHEARSAL_BIN";
 
+/// What the program can do where it is released, beyond what everybody builds.
+pub(crate) const RELEASED: &str = "parquet";
+
 /// What is there so far.
 #[derive(Debug)]
 pub(super) struct Stage<'a> {
@@ -49,6 +52,7 @@ impl<'a> Stage<'a> {
         let mut cargo = child::cargo();
         cargo.current_dir(&self.workspace.root);
         cargo.args(["build", "--locked", "--package", "rehearsal-cli", "--bin", "rehearse"]);
+        cargo.args(["--features", RELEASED]);
         cargo.args(["--message-format", "json-render-diagnostics"]);
         // What the compiler has to say is for people, as it comes.
         let messages = child::read(cargo.stderr(Stdio::inherit()))?;

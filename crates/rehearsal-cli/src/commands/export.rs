@@ -1,5 +1,7 @@
 //! `rehearse export`.
 
+mod parquet;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +13,20 @@ use rehearsal_adk::{
 use rehearsal_core::{Clock as _, Ledger, SystemClock};
 use rehearsal_server::Desk;
 use rehearsal_server::adksim::Adksim;
-use rehearsal_store::read_ledger;
+use rehearsal_store::{Store, read_ledger};
 use serde_json::json;
 
 use crate::client::Far;
 use crate::commands::init;
 use crate::error::{CommandError, with_causes};
 use crate::place::Place;
+use crate::shelf::short;
 use crate::{output, shelf};
 
-/// Export a session: into an ADK `EvalSet` file, or as a scenario.
+/// Export a session into an ADK `EvalSet` file or as a scenario, or a run as Parquet files.
 ///
-/// With `--scenario` it is written as `rehearse init --from` does it. With `--evalset`, completed, the session becomes an eval case, a golden trace that `adk eval` runs. The file is made where it is missing; what is
+/// With `--parquet`, a run becomes four tables for DuckDB, Polars, pandas and their like: its cases, evaluations, events
+/// and what its models used. With `--scenario`, a session is written as `rehearse init --from` does it. With `--evalset`, completed, it becomes an eval case, a golden trace that `adk eval` runs. The file is made where it is missing; what is
 /// in it stays as it is. A session that is in the file already is not written a second time.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -32,15 +36,16 @@ Examples:
   rehearse export 9d55a1c2 --evalset golden.evalset.json --no-colons --app-name math_agent
   rehearse export 9d55a1c2 --evalset golden.evalset.json --server http://127.0.0.1:4200
   rehearse export 9d55a1c2 --scenario scenarios/refund.scenario.yaml
+  rehearse export last --parquet tables
 
-Exit codes: 0 it was exported; 2 it was not: the session is not completed, or the file cannot be written.")]
+Exit codes: 0 it was exported; 2 it was not: the session is not completed, or the file cannot be written; 130 interrupted.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ExportArgs {
-    /// The session: its id, or at least 4 characters of its beginning
-    #[arg(value_name = "SESSION")]
-    session: String,
+    /// The session, or with `--parquet` the run: its id, or at least 4 characters of its beginning; `last` is the newest run
+    #[arg(value_name = "ID")]
+    id: String,
     /// The `EvalSet` file that the case is added to
-    #[arg(long, value_name = "FILE", required_unless_present = "scenario")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["scenario", "parquet"])]
     evalset: Option<PathBuf>,
     /// The scenario file that is made of it
     #[arg(
@@ -49,8 +54,16 @@ pub(crate) struct ExportArgs {
         conflicts_with_all = ["evalset", "runnable", "again", "no_colons", "app_name", "format"]
     )]
     scenario: Option<PathBuf>,
-    /// Replace a scenario file that is there already
-    #[arg(long, requires = "scenario")]
+    /// The folder into which the tables of a run are written: `cases.parquet`, `evaluations.parquet`, `events.parquet`
+    /// and `usage.parquet`
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["evalset", "scenario", "complete", "runnable", "again", "no_colons", "app_name", "server"]
+    )]
+    parquet: Option<PathBuf>,
+    /// Replace a scenario file that is there already, or the tables of an earlier export
+    #[arg(long, conflicts_with = "evalset")]
     force: bool,
     /// Complete the session first, if its agent has answered: sessions of programs with the plugin stay open
     #[arg(long)]
@@ -82,20 +95,24 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// For people
     Text,
-    /// A JSON object with `path`, `eval_id`, `cases`, `created`, `repeated` and `cautions`: why `adk eval` cannot run it to its end
+    /// A JSON object: of an `EvalSet` with `path`, `eval_id`, `cases`, `created`, `repeated` and `cautions`, why `adk eval`
+    /// cannot run it to its end; of a run with `run`, `folder` and `tables`
     Json,
 }
 
 pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
+    if let Some(folder) = &args.parquet {
+        return parquet::run(args, folder);
+    }
     let ledger = shelf::block_on(ledger(args))?;
     if let Some(path) = &args.scenario {
-        return init::write_session(&ledger, &args.session, Some(path), Path::new("."), args.force);
+        return init::write_session(&ledger, &args.id, Some(path), Path::new("."), args.force);
     }
     let Some(evalset) = &args.evalset else { unreachable!("one of the two is required") };
     let options =
         TraceOptions { app_name: args.app_name.clone(), colons: !args.no_colons, ..TraceOptions::default() };
     let trace = GoldenTrace::from_ledger(&ledger, &options).map_err(|why| {
-        CommandError::user(why).about(format_args!("session `{}` cannot be exported", args.session))
+        CommandError::user(why).about(format_args!("session `{}` cannot be exported", args.id))
     })?;
     let trace = warned(args, trace)?;
     let defaults = EvalSetDefaults::for_agent(&trace.agent, evalset, SystemClock.now());
@@ -112,7 +129,7 @@ fn warned(args: &ExportArgs, trace: GoldenTrace) -> Result<GoldenTrace, CommandE
     let Some(first) = trace.cautions.first() else { return Ok(trace) };
     let runnable = trace.runnable();
     if args.runnable {
-        let why = format!("nothing of session `{}` can be run: {first}", args.session);
+        let why = format!("nothing of session `{}` can be run: {first}", args.id);
         let refused = || CommandError::user(why).hint("export it without --runnable");
         return trace.into_runnable().ok_or_else(refused);
     }
@@ -132,17 +149,32 @@ async fn ledger(args: &ExportArgs) -> Result<Ledger, CommandError> {
     if let Some(address) = &args.server {
         let far = Far::new(address)?;
         if args.complete {
-            far.complete(&args.session).await?;
+            far.complete(&args.id).await?;
         }
-        return far.ledger(&args.session).await;
+        return far.ledger(&args.id).await;
     }
     let store = args.place.open_kept().await?;
-    let session = shelf::find_session(&*store, &args.session).await?;
+    let session = match shelf::find_session(&*store, &args.id).await {
+        Err(none) => return Err(named_run(&*store, &args.id).await.unwrap_or(none)),
+        Ok(session) => session,
+    };
     if args.complete {
         let desk = Desk::new(store.clone(), Arc::new(SystemClock), Arc::new(Adksim), Duration::ZERO);
         desk.complete(&session.id).await.map_err(CommandError::user)?;
     }
     read_ledger(&*store, &session.id).await.map_err(CommandError::setup)
+}
+
+/// Says that a run was named where a session is exported, if that is so.
+async fn named_run(store: &dyn Store, id: &str) -> Option<CommandError> {
+    let run = shelf::find_run(store, id).await.ok()?;
+    let id = short(&run.id);
+    let told = CommandError::user(format_args!(
+        "`{id}` is a run, and `--evalset` and `--scenario` export a session"
+    ));
+    Some(told.hint(format_args!(
+        "`rehearse runs {id}` lists its sessions; `rehearse export {id} --parquet DIR` exports the run"
+    )))
 }
 
 fn tell(args: &ExportArgs, written: &Written, cautions: &[String]) {

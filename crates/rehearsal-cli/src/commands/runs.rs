@@ -145,7 +145,9 @@ fn counts(summary: Summary) -> String {
 }
 
 async fn show(args: &RunsArgs, store: &dyn Store, id: &str) -> Result<(), CommandError> {
-    let run = shelf::find_run(store, id).await?;
+    let id = shelf::find_run(store, id).await?.id;
+    let run = store.run(&id).await.map_err(CommandError::setup)?;
+    let run = run.ok_or_else(|| CommandError::user(format_args!("run `{id}` was removed just now")))?;
     let kept = of_run(store, &run.id).await?;
     if args.json {
         let mut shown = described(&run);

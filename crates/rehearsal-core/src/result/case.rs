@@ -1,12 +1,13 @@
 //! What one run of a case came to.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{EvaluationResult, Fault, MetricResult, StepResult};
+use super::{EvaluationResult, Fault, MetricResult, ModelPrice, StepResult};
 use crate::{EndReason, Event, Failure, SessionId, Usage};
 
 /// What a case came to.
@@ -102,6 +103,9 @@ pub struct CaseResult {
     /// What its models cost in US dollars, where every one of them has a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// What a million tokens of its models cost, by their names, as far as its file says so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, ModelPrice>,
     /// The folder in which its commands ran, where it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -150,6 +154,7 @@ impl CaseResult {
             mocks: MockReport::default(),
             token_usage: TokenUsage::default(),
             cost: None,
+            prices: BTreeMap::new(),
             folder: None,
             ledgers: Vec::new(),
             sessions: Vec::new(),

@@ -244,6 +244,10 @@ impl Store for Shaky {
         self.inner.run(id).await
     }
 
+    async fn run_frame(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {
+        self.inner.run_frame(id).await
+    }
+
     async fn runs(&self, query: &RunQuery) -> Result<Page<RunRecord>, StoreError> {
         self.inner.runs(query).await
     }
@@ -267,6 +271,10 @@ impl Store for Shaky {
         blocks: u64,
     ) -> Result<Vec<KeptResult>, StoreError> {
         self.inner.case_results(run, after, blocks).await
+    }
+
+    async fn block(&self, run: &str, after: Option<u64>) -> Result<Option<Block>, StoreError> {
+        self.inner.block(run, after).await
     }
 
     async fn delete_run(&self, id: &str) -> Result<(), StoreError> {

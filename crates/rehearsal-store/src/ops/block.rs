@@ -181,6 +181,30 @@ async fn results<D: Db>(db: &mut D, run: &str, after: i64, most: u64) -> Result<
     Ok(found)
 }
 
+/// A block of a run as it was kept: the first after the one with this number.
+#[derive(Debug)]
+pub(crate) struct FindBlock {
+    pub(crate) run: String,
+    pub(crate) after: Option<u64>,
+}
+
+impl Op for FindBlock {
+    type Output = Option<Block>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let after = self.after.map_or(-1, |after| i64::try_from(after).unwrap_or(i64::MAX));
+        let sql = "SELECT number, heads, results, events FROM blocks WHERE run_id = $1 AND number > $2 \
+            ORDER BY number LIMIT 1";
+        let Some(mut row) = first(db, sql, &[self.run.as_str().into(), after.into()]).await? else {
+            return Ok(None);
+        };
+        let (number, heads) = (row.count()?, block::heads(&row.bytes()?)?);
+        let results = block::lines(block::whole(&row.bytes()?)?)?;
+        let events = block::whole(&row.bytes()?)?;
+        Ok(Some(Block { number, cases: block::unpacked(heads, results, &events)? }))
+    }
+}
+
 /// The result of a run with those of its cases, which stand apart.
 pub(super) async fn with_cases<D: Db>(db: &mut D, run: &str, mut result: Value) -> Result<Value, StoreError> {
     let mut cases = results(db, run, -1, u64::from(u32::MAX)).await?;

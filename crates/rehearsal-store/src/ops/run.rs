@@ -95,14 +95,29 @@ impl Op for FindRun {
     type Output = Option<RunRecord>;
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
-        let sql = "SELECT id, started_at, ended_at, title, status, about, result FROM runs WHERE id = $1";
-        let Some(row) = first(db, sql, &[self.0.as_str().into()]).await? else { return Ok(None) };
-        let mut run = read(row)?;
+        let Some(mut run) = frame(db, &self.0).await? else { return Ok(None) };
         if let Some(result) = run.result.take() {
             run.result = Some(block::with_cases(db, &self.0, result).await?);
         }
         Ok(Some(run))
     }
+}
+
+/// One run, without what those of its cases came to that are kept apart.
+#[derive(Debug)]
+pub(crate) struct FindFrame(pub(crate) String);
+
+impl Op for FindFrame {
+    type Output = Option<RunRecord>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        frame(db, &self.0).await
+    }
+}
+
+async fn frame<D: Db>(db: &mut D, id: &str) -> Result<Option<RunRecord>, StoreError> {
+    let sql = "SELECT id, started_at, ended_at, title, status, about, result FROM runs WHERE id = $1";
+    first(db, sql, &[id.into()]).await?.map(read).transpose()
 }
 
 #[derive(Debug)]
