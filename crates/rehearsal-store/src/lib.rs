@@ -35,8 +35,9 @@ pub use ledger::{import_ledger, new_id, read_ledger};
 pub use ops::{KeptResult, check_line};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,
-    NewSession, NewWork, Page, Payload, Recipe, RunAbout, RunProcess, RunQuery, RunRecord, RunStatus, SessionQuery,
-    SessionRecord, SessionSource, SessionStatus, StoredEvent, Work, WorkKind, WorkOutcome, Write,
+    NewSession, NewWork, Page, Payload, Recipe, RunAbout, RunProcess, RunQuery, RunRecord, RunStatus,
+    SessionQuery, SessionRecord, SessionSource, SessionStatus, StoredEvent, Work, WorkKind, WorkOutcome,
+    Write,
 };
 pub use store::{Store, StoreRef, file_of, open};
 pub use truncate::{LONG, beginning};
