@@ -163,7 +163,8 @@ fn field<R>(column: &Column<R>) -> Result<Type> {
         ColumnKind::Integer => (PhysicalType::INT64, None),
         ColumnKind::Number => (PhysicalType::DOUBLE, None),
         ColumnKind::Boolean => (PhysicalType::BOOLEAN, None),
-        ColumnKind::Time => (PhysicalType::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
+        // Without a zone: with one, DuckDB in Python gives nothing unless another package is there.
+        ColumnKind::Time => (PhysicalType::INT64, Some(LogicalType::timestamp(false, TimeUnit::MICROS))),
     };
     Type::primitive_type_builder(column.name, physical)
         .with_repetition(Repetition::OPTIONAL)

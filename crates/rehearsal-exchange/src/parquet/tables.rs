@@ -222,7 +222,8 @@ fn of_event() -> Vec<Column<EventRow>> {
             })
             .always(),
             Told::integer("seq", "Its number in the session, from 1.", |row| whole(row.event.seq)).always(),
-            Told::time("at", "When it happened.", |row| Some(row.event.at.as_microsecond())).always(),
+            Told::time("happened_at", "When it happened.", |row| Some(row.event.at.as_microsecond()))
+                .always(),
         ],
     )
 }
