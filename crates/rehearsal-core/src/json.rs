@@ -28,6 +28,7 @@ use std::io;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 pub(crate) use number::has_beyond;
 pub use number::{as_f64, compare_numbers, is_number, is_whole, whole};
@@ -84,6 +85,24 @@ pub fn to_string(value: &(impl Serialize + ?Sized)) -> serde_json::Result<String
 /// The value cannot be written as JSON.
 pub fn to_string_pretty(value: &(impl Serialize + ?Sized)) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(scan::unmarked)
+}
+
+/// The same as a part of something larger: all lines but the first are set in by so many levels more.
+///
+/// # Errors
+/// The value cannot be written as JSON.
+pub fn to_string_pretty_within(
+    levels: usize,
+    value: &(impl Serialize + ?Sized),
+) -> serde_json::Result<String> {
+    let mut formatter = PrettyFormatter::new();
+    for _ in 0..levels {
+        formatter.begin_array(&mut io::sink()).map_err(serde_json::Error::io)?;
+    }
+    let mut text = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, formatter))?;
+    let text = String::from_utf8(text).map_err(|error| serde_json::Error::io(io::Error::other(error)))?;
+    Ok(scan::unmarked(text))
 }
 
 /// Writes JSON.

@@ -10,8 +10,11 @@ use serde_json::{Map, Value, json};
 
 mod exact;
 mod genai;
+mod plain;
 mod usable;
 mod work;
+
+use plain::Plain;
 
 pub use genai::{from_genai, to_genai};
 pub use usable::Unchecked;
@@ -73,6 +76,7 @@ fn any_object() -> Value {
 #[derive(Clone)]
 pub struct Schema {
     source: Arc<Value>,
+    plain: Arc<OnceLock<Option<Plain>>>,
     compiled: Arc<OnceLock<Kept>>,
 }
 
@@ -105,12 +109,27 @@ fn compiled(source: &Value) -> Arc<Compiled> {
 impl Schema {
     /// A schema, not yet looked at.
     pub fn new(source: impl Into<Arc<Value>>) -> Self {
-        Self { source: source.into(), compiled: Arc::default() }
+        Self { source: source.into(), plain: Arc::default(), compiled: Arc::default() }
     }
 
     /// The schema as JSON.
     pub fn source(&self) -> &Arc<Value> {
         &self.source
+    }
+
+    fn plain(&self) -> Option<&Plain> {
+        self.plain.get_or_init(|| Plain::of(&self.source)).as_ref()
+    }
+
+    /// Whether values can be checked against it at all.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn usability(&self) -> Result<(), InvalidSchema> {
+        if self.plain().is_some() {
+            return Ok(());
+        }
+        self.check(&Value::Null).map(drop)
     }
 
     fn compiled(&self) -> &Kept {
@@ -122,6 +141,9 @@ impl Schema {
     /// # Errors
     /// The schema itself is not valid, or it asks so many things of the value that nobody could wait for the answer.
     pub fn check(&self, value: &Value) -> Result<Vec<Violation>, InvalidSchema> {
+        if self.plain().is_some_and(|plain| plain.takes(value)) {
+            return Ok(Vec::new());
+        }
         let compiled = self.compiled();
         if (*compiled.validator).is_ok() && !work::is_bounded(&self.source, value) {
             return Err(InvalidSchema { reason: TOO_MUCH.to_owned() });

@@ -1,5 +1,7 @@
 //! Embeddings: what a model makes of texts, as lists of numbers.
 
+use std::sync::Arc;
+
 use rehearsal_agent::{Model as _, ModelError};
 use rehearsal_core::TurnId;
 use reqwest::Url;
@@ -39,7 +41,12 @@ impl Provider {
             .map_err(|error| unsupported(format!("`{base_url}` cannot be asked: {error}")))?;
         let body = json!({"model": self.spec().model(), "input": texts, "encoding_format": "float"});
         let body = rehearsal_core::json::text(&body).into_bytes();
-        let request = http::Request { url, body, header: None, key: self.key().map(Key::header) };
+        let request = http::Request {
+            address: Arc::new(url.into()),
+            body: body.into(),
+            header: None,
+            key: self.key().map(Key::header),
+        };
         let text = self.post(&TurnId::new("embeddings"), &request).await?;
         let invalid = |why: String| ModelError::Malformed { model: self.name(), why };
         let mut answer: Answer = rehearsal_core::json::from_str(&text)

@@ -1,24 +1,70 @@
 //! Sending requests and reading replies.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use eventsource_stream::{EventStreamError, Eventsource};
-use futures::stream::{BoxStream, StreamExt};
+use futures::stream::{self, BoxStream, StreamExt};
 use jiff::fmt::rfc2822;
 use rehearsal_core::{Clock, elapsed};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Url};
+use reqwest::Url;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+
+use crate::plain;
 
 /// The longest reply that is read, in bytes; a server that goes on without end must not fill the memory.
 const LONGEST_REPLY: usize = 64 * 1024 * 1024;
 
+/// The most room that is made for a reply because it says that it is that long.
+const LONGEST_AT_ONCE: usize = 64 * 1024;
+
+/// Where a request goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Address {
+    url: Url,
+    /// The same, for a server without encryption.
+    plain: Option<plain::Address>,
+}
+
+impl From<Url> for Address {
+    fn from(url: Url) -> Self {
+        let plain = plain::Address::of(&url);
+        Self { url, plain }
+    }
+}
+
+/// How servers are reached.
+#[derive(Clone)]
+pub(crate) enum Client {
+    /// Any.
+    Web(reqwest::Client),
+    /// Those on this machine, without encryption.
+    Plain(Arc<plain::Client>, reqwest::Client),
+}
+
 /// A request, ready to be sent more than once.
 pub(crate) struct Request {
-    pub(crate) url: Url,
-    pub(crate) body: Vec<u8>,
+    pub(crate) address: Arc<Address>,
+    pub(crate) body: Bytes,
     pub(crate) header: Option<(&'static str, &'static str)>,
     pub(crate) key: Option<(HeaderName, HeaderValue)>,
+}
+
+impl Request {
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(8);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        if let Some((name, value)) = self.header {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        if let Some((name, value)) = &self.key {
+            headers.insert(name.clone(), value.clone());
+        }
+        headers
+    }
 }
 
 /// Why there is no reply.
@@ -30,38 +76,62 @@ pub(crate) enum Fault {
 }
 
 pub(crate) async fn send(client: &Client, request: &Request) -> Result<Reply, Fault> {
-    let mut builder = client
-        .post(request.url.clone())
-        .header(CONTENT_TYPE, "application/json")
-        .header(ACCEPT, "application/json, text/event-stream")
-        .body(request.body.clone());
-    if let Some((name, value)) = request.header {
-        builder = builder.header(name, value);
-    }
-    if let Some((name, value)) = &request.key {
-        builder = builder.header(name, value);
-    }
-    builder.send().await.map(Reply).map_err(fault)
+    let (headers, body) = (request.headers(), request.body.clone());
+    let web = match (client, &request.address.plain) {
+        (Client::Plain(client, _), Some(address)) => {
+            return client.post(address, headers, body).await.map(Reply::Plain);
+        }
+        (Client::Web(client) | Client::Plain(_, client), _) => client,
+    };
+    let sent = web.post(request.address.url.clone()).headers(headers).body(body).send().await;
+    sent.map(Reply::Web).map_err(fault)
 }
 
 /// A reply whose body is still to be read.
-pub(crate) struct Reply(reqwest::Response);
+pub(crate) enum Reply {
+    Web(reqwest::Response),
+    Plain(plain::Reply),
+}
 
 impl Reply {
     pub(crate) fn status(&self) -> u16 {
-        self.0.status().as_u16()
+        match self {
+            Self::Web(reply) => reply.status().as_u16(),
+            Self::Plain(reply) => reply.status(),
+        }
+    }
+
+    fn headers(&self) -> &HeaderMap {
+        match self {
+            Self::Web(reply) => reply.headers(),
+            Self::Plain(reply) => reply.headers(),
+        }
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        match self {
+            Self::Web(reply) => reply.chunk().await.map_err(fault),
+            Self::Plain(reply) => reply.chunk().await,
+        }
+    }
+
+    fn length(&self) -> Option<u64> {
+        match self {
+            Self::Web(reply) => reply.content_length(),
+            Self::Plain(reply) => reply.length(),
+        }
     }
 
     /// Whether it says that it is JSON rather than a stream.
     pub(crate) fn is_json(&self) -> bool {
-        let kind = self.0.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = self.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/json"))
     }
 
     /// How long it asks to wait, in milliseconds.
     pub(crate) fn retry_after_ms(&self, clock: &dyn Clock) -> Option<u64> {
         let text =
-            |name: HeaderName| self.0.headers().get(name)?.to_str().ok().map(|text| text.trim().to_owned());
+            |name: HeaderName| self.headers().get(name)?.to_str().ok().map(|text| text.trim().to_owned());
         if let Some(millis) = text(HeaderName::from_static("retry-after-ms")) {
             return parse_scaled(&millis, 1.0);
         }
@@ -75,7 +145,7 @@ impl Reply {
     /// How long it is until it takes calls again, where it says that this was the last for now.
     pub(crate) fn exhausted(&self, clock: &dyn Clock) -> Option<Duration> {
         let text = |name: &'static str| {
-            let value = self.0.headers().get(HeaderName::from_static(name))?;
+            let value = self.headers().get(HeaderName::from_static(name))?;
             value.to_str().ok().map(|text| text.trim().to_owned())
         };
         let pairs = [
@@ -93,8 +163,9 @@ impl Reply {
 
     /// The body as text.
     pub(crate) async fn text(mut self) -> Result<String, Fault> {
-        let mut body = Vec::new();
-        while let Some(chunk) = self.0.chunk().await.map_err(fault)? {
+        let length = self.length().and_then(|length| usize::try_from(length).ok());
+        let mut body = Vec::with_capacity(length.unwrap_or(0).min(LONGEST_AT_ONCE));
+        while let Some(chunk) = self.chunk().await? {
             if body.len() + chunk.len() > LONGEST_REPLY {
                 return Err(too_long());
             }
@@ -105,8 +176,11 @@ impl Reply {
 
     /// The data of the events of the body.
     pub(crate) fn events(self) -> BoxStream<'static, Result<String, Fault>> {
-        let chunks = self.0.bytes_stream().scan(0usize, |read, chunk| {
-            let chunk = chunk.map_err(fault).and_then(|chunk| {
+        let chunks = stream::try_unfold(self, |mut reply| async move {
+            Ok(reply.chunk().await?.map(|chunk| (chunk, reply)))
+        });
+        let chunks = chunks.scan(0usize, |read, chunk: Result<Bytes, Fault>| {
+            let chunk = chunk.and_then(|chunk| {
                 *read += chunk.len();
                 if *read > LONGEST_REPLY { Err(too_long()) } else { Ok(chunk) }
             });

@@ -65,6 +65,8 @@ mod key;
 #[cfg(feature = "providers")]
 mod limit;
 #[cfg(feature = "providers")]
+mod plain;
+#[cfg(feature = "providers")]
 mod protocol;
 #[cfg(feature = "providers")]
 mod provider;

@@ -81,7 +81,7 @@ impl Protocol {
 
     pub(crate) fn read(self, text: &str) -> Result<ModelResponse, WireError> {
         match self {
-            Self::OpenAi(_) => openai::Response::parse(text)?.to_core(),
+            Self::OpenAi(_) => openai::read(text),
             Self::Anthropic => anthropic::Response::parse(text)?.to_core(),
             Self::Gemini => gemini::Response::parse(text)?.to_core(),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,9 +10,8 @@ use backon::{ExponentialBuilder, Retryable};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use rehearsal_agent::{Model, ModelCall, ModelChunk, ModelError};
 use rehearsal_core::{Chance, Clock, ModelResponse, TurnId};
-use reqwest::Client;
 
-use crate::http::{self, Reply};
+use crate::http::{self, Address, Client, Reply};
 use crate::key::Key;
 use crate::limit::{Limiter, Permit};
 use crate::protocol::{Assembler, Form, Protocol};
@@ -36,6 +35,8 @@ pub struct Provider {
     name: Arc<str>,
     protocol: Protocol,
     connection: Arc<Connection>,
+    /// Where whole answers are asked for, once it was worked out.
+    address: Arc<OnceLock<Arc<Address>>>,
 }
 
 /// How a provider is reached.
@@ -97,7 +98,7 @@ impl Model for Provider {
 impl Provider {
     pub(crate) fn new(spec: ModelSpec, name: Arc<str>, connection: Connection) -> Self {
         let protocol = Protocol::of(spec.api(), &connection.base_url);
-        Self { spec, name, protocol, connection: Arc::new(connection) }
+        Self { spec, name, protocol, connection: Arc::new(connection), address: Arc::default() }
     }
 
     /// The model that is meant.
@@ -106,13 +107,26 @@ impl Provider {
     }
 
     fn request(&self, call: &ModelCall, form: Form) -> Result<http::Request, ModelError> {
-        let unsupported = |why| ModelError::Unsupported { model: self.name.clone(), why };
         // A request may name the model its agent was built with; whoever is cast answers as itself.
         let model = self.spec.model();
-        let url = self.protocol.url(&self.connection.base_url, model, form).map_err(unsupported)?;
+        let address = self.address(form)?;
         let (body, header) =
             self.protocol.write(&call.request, model, form).map_err(|error| error.of_model(&self.name))?;
-        Ok(http::Request { url, body, header, key: self.connection.key.as_ref().map(Key::header) })
+        let key = self.connection.key.as_ref().map(Key::header);
+        Ok(http::Request { address, body: body.into(), header, key })
+    }
+
+    fn address(&self, form: Form) -> Result<Arc<Address>, ModelError> {
+        if let Some(address) = self.address.get().filter(|_| form == Form::Whole) {
+            return Ok(address.clone());
+        }
+        let unsupported = |why| ModelError::Unsupported { model: self.name.clone(), why };
+        let url = self.protocol.url(&self.connection.base_url, self.spec.model(), form);
+        let address: Arc<Address> = Arc::new(url.map_err(unsupported)?.into());
+        if form == Form::Whole {
+            self.address.get_or_init(|| address.clone());
+        }
+        Ok(address)
     }
 
     pub(crate) fn base_url(&self) -> &str {

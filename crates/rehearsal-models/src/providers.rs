@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use rehearsal_agent::ModelError;
 use rehearsal_core::{Clock, ModelCalls, SystemClock};
-use reqwest::{Client, Url};
+use reqwest::Url;
 
+use crate::http::Client;
 use crate::key::Key;
 use crate::limit::Limiter;
+use crate::plain;
 use crate::provider::{Connection, Provider};
 use crate::spec::check_base_url;
 use crate::{Api, ModelSpec};
@@ -113,10 +115,15 @@ pub struct Providers {
 struct Shared {
     options: Options,
     clock: Arc<dyn Clock>,
+    /// Without encryption, to this machine.
+    plain: OnceLock<Result<Client, String>>,
     near: OnceLock<Result<Client, String>>,
     far: OnceLock<Result<Client, String>>,
     limits: Mutex<BTreeMap<Account, Arc<Limiter>>>,
 }
+
+/// Who asks.
+pub(crate) const AGENT: &str = concat!("rehearsal/", env!("CARGO_PKG_VERSION"));
 
 /// What a provider counts calls by: the model, as it is written, its address, and the key.
 type Account = (String, String, Option<u64>);
@@ -142,8 +149,9 @@ impl Providers {
     /// The same with a clock of one's own; it tells how long it is until the date at which a provider wants to
     /// be asked again.
     pub fn with_clock(options: Options, clock: Arc<dyn Clock>) -> Self {
-        let (near, far, limits) = (OnceLock::new(), OnceLock::new(), Mutex::default());
-        Self { shared: Arc::new(Shared { options, clock, near, far, limits }) }
+        let (plain, near, far) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let limits = Mutex::default();
+        Self { shared: Arc::new(Shared { options, clock, plain, near, far, limits }) }
     }
 
     /// A model, ready to be asked. Nothing is sent yet.
@@ -170,7 +178,7 @@ impl Providers {
             return Err(ModelError::MissingKey { model: name, variable: spec.key_hint() });
         }
         let connection = Connection {
-            client: self.client(is_near).map_err(unsupported)?,
+            client: self.client(Reach::of(&base_url)).map_err(unsupported)?,
             limit: self.limit(&name, &base_url, key.as_ref()),
             options: self.shared.options.clone(),
             clock: self.shared.clock.clone(),
@@ -194,9 +202,34 @@ impl Providers {
         limits.entry(account).or_insert_with(make).clone()
     }
 
-    fn client(&self, is_near: bool) -> Result<Client, String> {
-        let place = if is_near { &self.shared.near } else { &self.shared.far };
-        place.get_or_init(|| build_client(&self.shared.options, is_near)).clone()
+    fn client(&self, reach: Reach) -> Result<Client, String> {
+        let place = match reach {
+            Reach::Plain => &self.shared.plain,
+            Reach::Near => &self.shared.near,
+            Reach::Far => &self.shared.far,
+        };
+        place.get_or_init(|| build_client(&self.shared.options, reach)).clone()
+    }
+}
+
+/// What a client has to be able to reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// This machine, without encryption.
+    Plain,
+    /// This machine.
+    Near,
+    /// Anything.
+    Far,
+}
+
+impl Reach {
+    fn of(base_url: &str) -> Self {
+        match is_loopback(base_url) {
+            true if base_url.starts_with("http://") => Self::Plain,
+            true => Self::Near,
+            false => Self::Far,
+        }
     }
 }
 
@@ -249,11 +282,11 @@ fn is_loopback(base_url: &str) -> bool {
     }
 }
 
-fn build_client(options: &Options, is_near: bool) -> Result<Client, String> {
+fn build_client(options: &Options, reach: Reach) -> Result<Client, String> {
     // The result is an error where the program chose a provider of cryptography itself, which is fine too.
     drop(rustls::crypto::ring::default_provider().install_default());
-    let mut builder = Client::builder()
-        .user_agent(concat!("rehearsal/", env!("CARGO_PKG_VERSION")))
+    let mut builder = reqwest::Client::builder()
+        .user_agent(AGENT)
         .connect_timeout(options.timeouts.connect)
         // A redirect could carry the key to another host.
         .redirect(reqwest::redirect::Policy::none())
@@ -262,9 +295,17 @@ fn build_client(options: &Options, is_near: bool) -> Result<Client, String> {
         .http1_only()
         .pool_max_idle_per_host(options.concurrency)
         .tcp_nodelay(true);
-    if is_near {
+    if reach != Reach::Far {
         // A proxy is never the way to one's own machine.
         builder = builder.no_proxy();
     }
-    builder.build().map_err(|error| format!("the HTTP client cannot be set up: {error}"))
+    if reach == Reach::Plain {
+        // To read the certificates of the machine takes longer than a small run, and nobody asks for them here.
+        builder = builder.tls_certs_only([]);
+    }
+    let web = builder.build().map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+    Ok(match reach {
+        Reach::Plain => Client::Plain(plain::Client::new(options.timeouts.connect, options.concurrency), web),
+        Reach::Near | Reach::Far => Client::Web(web),
+    })
 }

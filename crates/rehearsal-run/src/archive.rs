@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::future::join_all;
 use rehearsal_core::{EndReason, Event, EventBody, SessionId, SessionPart};
 use rehearsal_store::{
     Block, Draft, EndedCase, SessionHead, SessionLines, SessionRecord, SessionStatus, StoreError, StoreRef,
@@ -17,6 +18,9 @@ use rehearsal_store::{
 const CASES: usize = 16;
 /// A block with so many bytes of events is full.
 const BYTES: usize = 2 << 20;
+
+/// So many full blocks wait to be written together: each time something is written, the disk is flushed.
+const WAITING: usize = 4;
 
 /// The cases of a run that nobody plays along with.
 #[derive(Debug)]
@@ -73,8 +77,34 @@ pub(crate) struct Part {
     pub(crate) ledger: SessionId,
     pub(crate) role: SessionPart,
     pub(crate) events: Vec<Arc<Event>>,
-    /// How many of them are written.
-    drafted: usize,
+    /// The first of them as lines.
+    lines: Vec<u8>,
+    /// How many of them are lines.
+    lined: usize,
+    /// How many of them are written, and how long their lines are.
+    drafted: (usize, usize),
+    /// Why the next of them is no line.
+    refused: Option<StoreError>,
+}
+
+impl Part {
+    /// Makes lines of those that are none. Each is made once.
+    fn line_up(&mut self) {
+        if self.refused.is_some() {
+            return;
+        }
+        for event in &self.events[self.lined..] {
+            match line(&**event) {
+                Ok(line) => self.lines.extend_from_slice(line.as_bytes()),
+                Err(why) => {
+                    self.refused = Some(why);
+                    return;
+                }
+            }
+            self.lines.push(b'\n');
+            self.lined += 1;
+        }
+    }
 }
 
 /// Where events go.
@@ -113,7 +143,10 @@ impl Sitting {
                         ledger: event.session.clone(),
                         role: part_of(event),
                         events: Vec::new(),
-                        drafted: 0,
+                        lines: Vec::new(),
+                        lined: 0,
+                        drafted: (0, 0),
+                        refused: None,
                     });
                     let Some(part) = parts.last_mut() else { continue };
                     part
@@ -134,13 +167,14 @@ impl Sitting {
         if !std::mem::replace(is_slow, true) && which == Drafts::OfSlowCases {
             return drafts;
         }
-        for part in parts.iter().filter(|part| part.events.len() > part.drafted) {
+        for part in parts.iter_mut().filter(|part| part.events.len() > part.drafted.0) {
             // What cannot be kept is told when the case has ended.
-            let (lines, count, _) = lines(&part.events[part.drafted..]);
-            if count > 0 {
-                let since = part.drafted as u64;
-                let head = SessionHead { events: since + count, ..head(part) };
-                drafts.push(Draft { case: self.number, since, head, lines });
+            part.line_up();
+            let (drafted, bytes) = part.drafted;
+            if part.lined > drafted {
+                let head = SessionHead { events: part.lined as u64, ..head(part) };
+                let lines = part.lines[bytes..].to_vec();
+                drafts.push(Draft { case: self.number, since: drafted as u64, head, lines });
             }
         }
         drafts
@@ -150,7 +184,8 @@ impl Sitting {
         if let Form::Gathered { parts, .. } = &mut *self.form()
             && let Some(part) = parts.iter_mut().find(|part| part.role == draft.head.part)
         {
-            part.drafted = usize::try_from(draft.head.events).unwrap_or(usize::MAX);
+            let events = usize::try_from(draft.head.events).unwrap_or(usize::MAX);
+            part.drafted = (events, part.drafted.1 + draft.lines.len());
         }
     }
 }
@@ -160,20 +195,6 @@ fn part_of(first: &Event) -> SessionPart {
         EventBody::SessionStarted(started) => started.part,
         _ => SessionPart::Main,
     }
-}
-
-/// Events as lines, and why not all of them, where one could not be read again.
-fn lines(events: &[Arc<Event>]) -> (Vec<u8>, u64, Option<StoreError>) {
-    let (mut lines, mut count) = (Vec::new(), 0);
-    for event in events {
-        match line(&**event) {
-            Ok(line) => lines.extend_from_slice(line.as_bytes()),
-            Err(why) => return (lines, count, Some(why)),
-        }
-        lines.push(b'\n');
-        count += 1;
-    }
-    (lines, count, None)
 }
 
 /// Something as a line that can be read again.
@@ -280,21 +301,21 @@ impl Archive {
         }
     }
 
-    /// Takes in what a case came to that has ended. Whether a block is full now, and should be written.
+    /// Takes in what a case came to that has ended. Whether so much waits now that whoever brings more should wait, too.
     pub(crate) fn end(&self, sitting: &Sitting, result: String) -> bool {
         let parts = match std::mem::replace(&mut *sitting.form(), Form::Ended) {
             Form::Gathered { parts, .. } => parts,
             Form::Live | Form::Ended => Vec::new(),
         };
         let mut refused = None;
-        let sessions = parts.into_iter().map(|part| {
-            let (lines, events, why) = lines(&part.events);
-            refused = refused.take().or(why);
-            let mut head = SessionHead { events, ..head(&part) };
+        let sessions = parts.into_iter().map(|mut part| {
+            part.line_up();
+            let mut head = SessionHead { events: part.lined as u64, ..head(&part) };
             if head.status == SessionStatus::Active {
                 head.status = SessionStatus::Cancelled;
             }
-            SessionLines { head, lines }
+            refused = refused.take().or(part.refused);
+            SessionLines { head, lines: part.lines }
         });
         let sessions: Vec<SessionLines> = sessions.collect();
         let bytes = sessions.iter().map(|session| session.lines.len()).sum::<usize>() + result.len();
@@ -316,7 +337,7 @@ impl Archive {
             (state.number, state.bytes, state.is_new) = (state.number + 1, 0, false);
         }
         state.refused = state.refused.take().or(refused);
-        is_full
+        is_full && state.full.len() >= WAITING
     }
 
     /// Why something of the run could not be kept, whatever the store does.
@@ -338,11 +359,14 @@ impl Archive {
     }
 
     async fn write(&self, which: Drafts) -> Result<(), StoreError> {
-        loop {
-            let Some(block) = self.state().full.first().cloned() else { break };
-            self.store.put_block(&self.run, &block).await?;
-            self.state().full.remove(0);
-        }
+        let full = self.state().full.clone();
+        // All at the same time, so that the store commits them together.
+        let written = join_all(full.iter().map(|block| self.store.put_block(&self.run, block))).await;
+        // Nobody takes any away meanwhile, and whatever was added stands behind these.
+        let done: Vec<bool> = written.iter().map(Result::is_ok).collect();
+        let mut done = done.into_iter();
+        self.state().full.retain(|_| !done.next().unwrap_or(false));
+        written.into_iter().collect::<Result<(), StoreError>>()?;
         let block = {
             let mut state = self.state();
             let is_new = std::mem::take(&mut state.is_new);

@@ -335,7 +335,8 @@ impl Job {
             observer(SuiteEvent::Started { index, name: case.name.clone(), repeat: options.repeat });
         }
         // A task of its own puts the case on any core, and keeps its panics from the other cases.
-        let task = tokio::spawn(async move {
+        // It is large, and a task is moved more than once before it begins.
+        let task = tokio::spawn(Box::pin(async move {
             let playing = async { (case.make)(&options).run(&options).await };
             let run = match AssertUnwindSafe(playing).catch_unwind().await {
                 Ok(run) => run,
@@ -350,7 +351,7 @@ impl Job {
             }
             each(order, run).await;
             verdict
-        });
+        }));
         // What is told of a case may break too; then it is as if nothing had come of it.
         task.await.map_or_else(|_| Some(Verdict::Error), Some)
     }

@@ -222,6 +222,8 @@ impl Packed {
         let numbers = || heads.iter().map(|case| case.number);
         let made = || heads.iter().flat_map(|case| &case.sessions).map(|session| session.created_at);
         let json = rehearsal_core::json::to_vec(heads).map_err(|error| odd(error.to_string()))?;
+        let mut press = press()?;
+        let mut squeezed = |bytes: &[u8]| press.compress(bytes).map_err(|error| cannot_be_made(&error));
         Ok(Self {
             first_case: numbers().min().unwrap_or(0),
             last_case: numbers().max().unwrap_or(0),
@@ -245,8 +247,13 @@ fn head(case: &EndedCase) -> CaseHead {
     }
 }
 
-fn squeezed(bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
-    zstd::bulk::compress(bytes, LEVEL).map_err(|error| odd(format!("a block cannot be made: {error}")))
+/// What compresses; to set it up costs as much as a small block.
+fn press() -> Result<zstd::bulk::Compressor<'static>, StoreError> {
+    zstd::bulk::Compressor::new(LEVEL).map_err(|error| cannot_be_made(&error))
+}
+
+fn cannot_be_made(error: &io::Error) -> StoreError {
+    odd(format!("a block cannot be made: {error}"))
 }
 
 /// What was compressed.

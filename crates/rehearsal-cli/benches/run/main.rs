@@ -14,23 +14,38 @@ mod server;
 mod start;
 mod world;
 
+use conversations::Size;
+use server::Serving;
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        [] => {
-            start::measure();
-            conversations::measure();
-            world::measure();
-        }
         ["start"] => start::measure(),
         ["world"] => world::measure(),
-        ["conversations"] => conversations::measure(),
-        ["serve", record] => server::serve(record),
-        ["bare", url, bodies] => bare::call(url, bodies),
-        _ => {
-            println!("the measurements are: start, conversations, world");
-            return ExitCode::from(2);
+        ["serve", latency, varied] => {
+            let latency_ms = latency.parse().unwrap_or_default();
+            server::serve(Serving { latency_ms, varied: *varied == "true" });
+        }
+        ["bare", url, conversations, jobs] => {
+            let number = |text: &str| text.parse().unwrap_or_default();
+            bare::call(url, number(conversations), number(jobs));
+        }
+        words => {
+            let size = words.strip_prefix(&["conversations"]).unwrap_or(words);
+            let Some(size) = Size::of(size) else {
+                println!(
+                    "the measurements are: start, conversations [--full | COUNT], world; or all of them"
+                );
+                return ExitCode::from(2);
+            };
+            if args.is_empty() {
+                start::measure();
+            }
+            conversations::measure(size);
+            if args.is_empty() {
+                world::measure();
+            }
         }
     }
     ExitCode::SUCCESS

@@ -1,13 +1,21 @@
-//! A model server on loopback: it calls a tool, answers, and judges.
+//! A model server on loopback: it plays the customer, the agent who calls a tool and answers, and the judge.
 
-use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+/// How it serves.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Serving {
+    /// How long it takes to answer.
+    pub(crate) latency_ms: u64,
+    /// Whether the texts differ from answer to answer.
+    pub(crate) varied: bool,
+}
 
 /// The server in a process of its own; it ends when this is dropped.
 pub(crate) struct Server {
@@ -16,12 +24,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it; the calls of its first conversation are written down.
-    pub(crate) fn start(record: &Path) -> Self {
+    pub(crate) fn start(serving: Serving) -> Self {
         let program = std::env::current_exe().expect("the benchmark knows where it is");
         let mut process = Command::new(program)
-            .arg("serve")
-            .arg(record)
+            .args(["serve", &serving.latency_ms.to_string(), &serving.varied.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -42,11 +48,8 @@ impl Drop for Server {
     }
 }
 
-/// How many calls are written down: more than one conversation never makes.
-const RECORDED: usize = 5;
-
 /// Serves until standard input closes.
-pub(crate) fn serve(record: &str) {
+pub(crate) fn serve(serving: Serving) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
     std::thread::spawn(|| {
@@ -54,89 +57,116 @@ pub(crate) fn serve(record: &str) {
         #[expect(clippy::exit, reason = "whoever started the server is gone")]
         std::process::exit(0);
     });
-    let record =
-        OpenOptions::new().create(true).append(true).open(record).expect("calls can be written down");
     runtime.block_on(tokio::task::LocalSet::new().run_until(async move {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let socket = TcpSocket::new_v4().expect("there is a network");
+        socket.bind(([127, 0, 0, 1], 0).into()).expect("a port is free");
+        // All clients come at once.
+        let listener = socket.listen(4096).expect("it can be listened to");
         println!("http://{}/v1", listener.local_addr().expect("it is bound"));
         std::io::stdout().flush().expect("somebody reads it");
-        let record = std::rc::Rc::new(std::cell::RefCell::new((record, 0)));
+        let count = std::rc::Rc::new(std::cell::Cell::new(0));
         loop {
             if let Ok((stream, _)) = listener.accept().await {
-                let record = record.clone();
-                tokio::task::spawn_local(async move {
-                    let keep = |body: &[u8]| {
-                        let (file, count) = &mut *record.borrow_mut();
-                        *count += 1;
-                        if *count <= RECORDED {
-                            let body: Value =
-                                rehearsal_core::json::from_slice(body).expect("a request is JSON");
-                            writeln!(file, "{body}").expect("it can be written down");
-                        }
-                    };
-                    drop(answer_all(stream, keep).await);
-                });
+                let count = count.clone();
+                let next = move || {
+                    count.set(count.get() + 1);
+                    count.get()
+                };
+                tokio::task::spawn_local(async move { drop(answer_all(stream, serving, next).await) });
             }
         }
     }));
 }
 
-async fn answer_all(mut stream: TcpStream, keep: impl Fn(&[u8])) -> std::io::Result<()> {
+async fn answer_all(mut stream: TcpStream, serving: Serving, next: impl Fn() -> u64) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    let (read, mut write) = stream.split();
-    let mut reader = tokio::io::BufReader::new(read);
-    loop {
-        let mut length = 0;
-        let mut line = String::new();
-        loop {
-            line.clear();
-            if reader.read_line(&mut line).await? == 0 {
-                return Ok(());
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().unwrap_or(0);
-            }
+    let mut read = Vec::new();
+    while let Some(body) = body(&mut stream, &mut read).await? {
+        if serving.latency_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(serving.latency_ms)).await;
         }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).await?;
-        keep(&body);
-        let answer = answer(&body).to_string();
-        let head = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            answer.len()
-        );
-        write.write_all(format!("{head}{answer}").as_bytes()).await?;
+        let answer = answer(&body, next(), serving.varied).to_string();
+        let length = answer.len();
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
+        stream.write_all((head + &answer).as_bytes()).await?;
+    }
+    Ok(())
+}
+
+/// The body of the next request or answer; nothing when there is none.
+pub(crate) async fn body(stream: &mut TcpStream, read: &mut Vec<u8>) -> std::io::Result<Option<Vec<u8>>> {
+    loop {
+        if let Some(start) = read.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4) {
+            let head = String::from_utf8_lossy(&read[..start]).to_ascii_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+            let end = start + length.and_then(|length| length.trim().parse().ok()).unwrap_or(0);
+            while read.len() < end {
+                if stream.read_buf(read).await? == 0 {
+                    return Ok(None);
+                }
+            }
+            let body = read[start..end].to_vec();
+            read.drain(..end);
+            return Ok(Some(body));
+        }
+        if stream.read_buf(read).await? == 0 {
+            return Ok(None);
+        }
     }
 }
 
-fn answer(body: &[u8]) -> Value {
+fn answer(body: &[u8], number: u64, varied: bool) -> Value {
     let request: Value = rehearsal_core::json::from_slice(body).unwrap_or_default();
-    let last =
-        request["messages"].as_array().and_then(|messages| messages.last()).cloned().unwrap_or_default();
-    let asked = last["content"].as_str().unwrap_or_default();
-    let message = if !request["response_format"].is_null() {
-        let judged = json!({"reasoning": "The record shows it.", "judgment": "yes", "confidence": 0.9});
-        json!({"role": "assistant", "content": judged.to_string()})
-    } else if asked.starts_with("Where") {
-        let call = json!({"name": "look_up", "arguments": "{\"order\": 7}"});
-        json!({"role": "assistant", "content": null, "tool_calls": [{"id": "call-1", "type": "function", "function": call}]})
-    } else if asked.starts_with("Thank") {
-        json!({"role": "assistant", "content": "You are welcome."})
-    } else {
-        json!({"role": "assistant", "content": "Your order 7 is on its way and will arrive on Friday."})
+    let model = request["model"].as_str().unwrap_or_default();
+    let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of = |role: &str| messages.iter().filter(|message| message["role"] == role).count();
+    let mut text = match model {
+        "judge" => {
+            let judged = json!({"reasoning": "The record shows it.", "judgment": "yes", "confidence": 0.9});
+            judged.to_string()
+        }
+        "user" => "Where is my order A1, please?".to_owned(),
+        _ => format!("Order A1 has shipped and will arrive on Tuesday. That was question {}.", of("user")),
     };
-    let finish = if message["tool_calls"].is_null() { "stop" } else { "tool_calls" };
+    if varied && model != "judge" {
+        text += &words(number);
+    }
+    let calls = model == "agent" && of("tool") == 0;
+    let message = if calls {
+        let call = json!({"name": "look_up", "arguments": "{\"order\":\"A1\"}"});
+        let call = json!({"id": format!("call_{number}"), "type": "function", "function": call});
+        json!({"role": "assistant", "content": null, "refusal": null, "tool_calls": [call]})
+    } else {
+        json!({"role": "assistant", "content": text, "refusal": null})
+    };
+    let finish = if calls { "tool_calls" } else { "stop" };
+    let (input, output) = (body.len() / 4, 12);
     json!({
-        "id": "chatcmpl-1",
+        "id": format!("chatcmpl-{number}"),
         "object": "chat.completion",
         "created": 1_767_268_800,
-        "model": "bench",
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        "usage": {"prompt_tokens": 120, "completion_tokens": 12, "total_tokens": 132},
+        "model": model,
+        "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": finish}],
+        "usage": {
+            "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
+            "prompt_tokens_details": {"cached_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 0},
+        },
+        "system_fingerprint": "bench",
     })
+}
+
+/// Sixty words that differ from number to number.
+fn words(number: u64) -> String {
+    let mut chance = fastrand::Rng::with_seed(number);
+    let mut text = String::new();
+    for _ in 0..60 {
+        text.push(' ');
+        for _ in 0..chance.usize(1..=3) {
+            text.push(char::from(b"bcdfghklmnprstvz"[chance.usize(..16)]));
+            text.push(char::from(b"aeiou"[chance.usize(..5)]));
+        }
+    }
+    text
 }

@@ -130,6 +130,15 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
+    /// The result as JSON over several lines, as a part of something larger: all lines but the first are set in by so many
+    /// levels more. It is the same text as that of any other value; a run writes many of them.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON.
+    pub fn to_json_within(&self, levels: usize) -> serde_json::Result<String> {
+        crate::json::to_string_pretty_within(levels, self)
+    }
+
     /// What a case came to of which nothing else is known.
     pub fn new(name: impl Into<String>, status: Verdict, seed: u64) -> Self {
         Self {

@@ -43,7 +43,7 @@ const NAMED: &[&str] = &["properties", "patternProperties", "dependentSchemas", 
 impl Schema {
     /// What of the schema can be used, and what was left out for that. Where that is nothing, it is the schema itself.
     pub fn usable(&self) -> (Schema, Vec<Unchecked>) {
-        if (*self.compiled().validator).is_ok() {
+        if self.plain().is_some() || (*self.compiled().validator).is_ok() {
             return (self.clone(), Vec::new());
         }
         let mut cleaner = Cleaner { root: &self.source, left: MOST, unchecked: Vec::new() };

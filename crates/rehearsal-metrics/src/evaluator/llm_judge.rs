@@ -474,7 +474,7 @@ fn read_form(
     let schema = given.map("json_schema")?;
     let at = At::Value("json_schema");
     let has = |key: &str| schema.get("properties").and_then(|properties| properties.get(key)).is_some();
-    let complaint = if let Err(error) = Schema::new(Value::Object(schema.clone())).check(&Value::Null) {
+    let complaint = if let Err(error) = Schema::new(Value::Object(schema.clone())).usability() {
         Complaint::no_effect("invalid-schema", at, format!("`json_schema` cannot be used: {error}"))
     } else if !has("judgment") {
         let message =

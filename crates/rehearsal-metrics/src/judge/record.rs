@@ -115,7 +115,14 @@ impl Record {
     /// Adds an entry. Its further lines begin with a bar, so that no text can pass for another entry.
     fn entry(&mut self, entry: &str) {
         let breaks = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
-        let text = entry.trim_end().replace("\r\n", "\n");
+        let text = entry.trim_end();
+        // Each of them has one of these bytes, and most entries have none.
+        if !text.bytes().any(|byte| matches!(byte, b'\n' | b'\r' | 0xb | 0xc | 0xc2 | 0xe2)) {
+            self.0.push_str(text);
+            self.0.push('\n');
+            return;
+        }
+        let text = text.replace("\r\n", "\n");
         for (index, line) in text.split(breaks).enumerate() {
             let bar = if index == 0 { "" } else { "    | " };
             let _ = writeln!(self.0, "{bar}{line}");

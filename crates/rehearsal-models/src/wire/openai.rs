@@ -10,12 +10,14 @@
 //!   [`Safety`](rehearsal_core::FinishReason::Safety).
 //! - The names of participants and other fields of whole messages have no place in the core.
 
+mod answer;
 mod error;
 mod message;
 mod request;
 mod response;
 mod stream;
 
+pub(crate) use answer::read;
 pub use error::{read_error, write_error};
 pub use message::{
     ContentPart, FunctionText, ImagePart, ImageUrl, Message, MessageContent, RefusalPart, TextPart, ToolCall,

@@ -247,7 +247,7 @@ pub(super) fn read_schema(
 ) -> Option<Value> {
     let schema = Value::Object(fields.json_map(reader, key)?);
     let is_told = fields.get(key).is_some_and(|node| schemas::report(reader, node, "bad-schema"));
-    if let (false, Err(error)) = (is_told, rehearsal_core::Schema::new(schema.clone()).check(&Value::Null)) {
+    if let (false, Err(error)) = (is_told, rehearsal_core::Schema::new(schema.clone()).usability()) {
         let place = fields.get(key).map_or(fields.span(), |node| node.span.clone());
         reader.report(Problem::error("bad-schema", place, format!("`{key}` is no JSON Schema: {error}")));
     }

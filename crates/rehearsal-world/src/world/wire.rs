@@ -96,7 +96,7 @@ pub(super) fn tools(listed: Vec<ListedTool>) -> Result<Vec<WorldTool>, String> {
         }
         for (what, schema) in [("parameters", &tool.parameters), ("output", &tool.output)] {
             let Some(schema) = schema else { continue };
-            if let Err(why) = rehearsal_core::Schema::new(schema.clone()).check(&Value::Null) {
+            if let Err(why) = rehearsal_core::Schema::new(schema.clone()).usability() {
                 return Err(format!("`{what}` of its tool `{}` is no JSON Schema: {why}", tool.name));
             }
         }

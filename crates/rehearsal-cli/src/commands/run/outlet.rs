@@ -19,6 +19,9 @@ use super::show::{More, Told};
 use crate::error::CommandError;
 use crate::output;
 
+/// How deep in the JSON of a run the results of its cases stand.
+const DEPTH: usize = 2;
+
 /// What is left of a run.
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub(super) struct Wanted {
@@ -112,7 +115,7 @@ impl Outlet for Writer {
         if let Some(junit) = &self.junit {
             junit.take(order, &result);
         }
-        let json = |result: &CaseResult| rehearsal_core::json::to_string_pretty(result).unwrap_or_default();
+        let json = |result: &CaseResult| result.to_json_within(DEPTH).unwrap_or_default();
         if self.wanted.plain_json {
             self.plain.put(order, json(&result).as_bytes());
         }
@@ -161,9 +164,8 @@ fn write_json(result: &RunResult, cases: &Parts, mut to: impl Write) -> io::Resu
     to.write_all(b"\"results\": [")?;
     for (number, order) in orders.into_iter().enumerate() {
         let Some(part) = cases.get(order) else { continue };
-        let part = String::from_utf8(part?).map_err(io::Error::other)?;
         to.write_all(if number == 0 { b"\n    " } else { b",\n    " })?;
-        to.write_all(part.replace('\n', "\n    ").as_bytes())?;
+        to.write_all(&part?)?;
     }
     to.write_all(b"\n  ]")?;
     writeln!(to, "{}", &frame[at + NONE.len()..])
