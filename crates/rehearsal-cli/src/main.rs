@@ -54,6 +54,8 @@ struct Cli {
 enum Command {
     Run(Box<commands::run::RunArgs>),
     Matrix(Box<commands::run::matrix::MatrixArgs>),
+    Plan(commands::plan::PlanArgs),
+    Merge(Box<commands::run::merge::MergeArgs>),
     Check(Box<commands::check::CheckArgs>),
     Score(Box<commands::score::ScoreArgs>),
     Serve(Box<commands::serve::ServeArgs>),
@@ -105,7 +107,9 @@ fn dispatch(command: Command) -> Result<ExitCode, CommandError> {
         Command::Matrix(args) => return commands::run::matrix::run(*args),
         Command::Config(args) => commands::config::run(&args),
         Command::Eval(args) => return commands::run::eval::run(&args),
+        Command::Merge(args) => return commands::run::merge::run(&args),
         Command::Score(args) => return commands::score::run(&args),
+        Command::Plan(args) => commands::plan::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Runs(args) => commands::runs::run(&args),

@@ -29,16 +29,21 @@ pub(crate) fn short(id: &str) -> &str {
 /// The run with this id, or with the only one that begins like this; `last` is the newest. Of its result it has what
 /// stands beside the cases that are kept apart.
 pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, CommandError> {
+    let id = find_run_id(store, id).await?;
+    store.run_frame(&id).await.map_err(CommandError::setup)?.ok_or_else(|| removed("run", &id))
+}
+
+/// The id of the run with this id, or with the only one that begins like this; `last` is the newest.
+pub(crate) async fn find_run_id(store: &dyn Store, id: &str) -> Result<String, CommandError> {
     if id == "last" {
         let newest = RunQuery { limit: 1, ..RunQuery::default() };
         let page = store.runs(&newest).await.map_err(CommandError::setup)?;
         let none = || CommandError::user("no runs are kept yet; `rehearse run PATH` keeps its runs");
-        let id = page.items.into_iter().next().ok_or_else(none)?.id;
-        return store.run_frame(&id).await.map_err(CommandError::setup)?.ok_or_else(|| removed("run", &id));
+        return page.items.into_iter().next().map(|run| run.id).ok_or_else(none);
     }
     let id = beginning(id, "run")?;
-    if let Some(run) = store.run_frame(&id).await.map_err(CommandError::setup)? {
-        return Ok(run);
+    if store.run_frame(&id).await.map_err(CommandError::setup)?.is_some() {
+        return Ok(id);
     }
     let mut fits = Vec::new();
     let mut query = RunQuery { limit: PAGE, ..RunQuery::default() };
@@ -50,8 +55,7 @@ pub(crate) async fn find_run(store: &dyn Store, id: &str) -> Result<RunRecord, C
             break;
         }
     }
-    let id = only(&id, fits, "run", "`rehearse runs` lists them")?;
-    store.run_frame(&id).await.map_err(CommandError::setup)?.ok_or_else(|| removed("run", &id))
+    only(&id, fits, "run", "`rehearse runs` lists them")
 }
 
 /// The session with this id, or with the only one that begins like this.

@@ -43,6 +43,11 @@ impl Tally {
         Self { names, repeat, runs }
     }
 
+    /// The case at this place is called this.
+    pub fn name(&mut self, place: usize, name: Arc<str>) {
+        self.names[place] = name;
+    }
+
     /// A run is not part of this: another part of the run has it, or nobody needs it.
     pub fn leave_out(&mut self, order: usize) {
         self.runs[order] = Slot::LeftOut;

@@ -15,9 +15,9 @@ use rehearsal_store::{
 };
 
 /// The most cases of a block. More hardly make it smaller, and every reader of one of them unpacks it whole.
-const CASES: usize = 16;
+pub(crate) const CASES: usize = 16;
 /// A block with so many bytes of events is full.
-const BYTES: usize = 2 << 20;
+pub(crate) const BYTES: usize = 2 << 20;
 
 /// So many full blocks wait to be written together: each time something is written, the disk is flushed.
 const WAITING: usize = 4;

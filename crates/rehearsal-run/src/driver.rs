@@ -47,6 +47,8 @@ pub struct Plan {
 pub struct Driver {
     /// How they are run.
     pub plan: Plan,
+    /// The runs of cases that are run here, by their places among all runs; nothing when all are.
+    pub turns: Option<Arc<[usize]>>,
     /// The store's place for them; nothing when the run is not kept.
     pub kept: Option<Arc<KeptRun>>,
     /// The folder for files; nothing when none were asked for.
@@ -121,14 +123,8 @@ impl Driver {
     /// The store cannot be used, or not all that happened could be written.
     pub async fn end(&self, result: &RunResult) -> Result<(), StoreError> {
         let Some(kept) = &self.kept else { return Ok(()) };
-        let status = match &result.suite {
-            _ if result.interrupted => RunStatus::Interrupted,
-            suite if suite.summary.errors > 0 => RunStatus::Error,
-            suite if suite.passed() => RunStatus::Passed,
-            _ => RunStatus::Failed,
-        };
         kept.end(
-            status,
+            status_of(result),
             serde_json::to_value(result).map_err(|error| StoreError::Corrupt(error.to_string()))?,
         )
         .await
@@ -148,6 +144,9 @@ impl Driver {
         if let Some(seed) = case_seed {
             suite = suite.exact_seed(seed);
         }
+        if let Some(turns) = &self.turns {
+            suite = suite.turns(turns.clone());
+        }
         let (watch, kept) = (self.watch.clone(), self.kept.clone());
         let stems = self.out.as_ref().map(OutFolder::stems);
         let suite = suite.journal(move |index, name, options| {
@@ -165,6 +164,18 @@ impl Driver {
             SuiteEvent::Finished { index, run } => watch.finished((index, run.result.repeat), &run),
             _ => {}
         })
+    }
+}
+
+/// How a run stands that came to this.
+pub(crate) fn status_of(result: &RunResult) -> RunStatus {
+    match &result.suite {
+        _ if result.interrupted => RunStatus::Interrupted,
+        suite if suite.summary.errors > 0 => RunStatus::Error,
+        suite if suite.passed() => RunStatus::Passed,
+        // A part that has no case says nothing against the run.
+        suite if result.shard.is_some() && suite.summary.total == 0 => RunStatus::Passed,
+        _ => RunStatus::Failed,
     }
 }
 

@@ -10,10 +10,14 @@ mod audience;
 mod driver;
 mod journal;
 mod kept_run;
+mod merge;
 mod out;
+mod split;
 
 pub use audience::Audience;
 pub use driver::{CallsNow, CaseKey, Describe, Driver, Outlet, Plan, Watch};
 pub use journal::{Counts, RunJournal, ledger_path};
 pub use kept_run::{KeptCase, KeptRun};
+pub use merge::{Joined, Merge, MergeError, PartRun, Source, title_of_part};
 pub use out::{OutFolder, OutFolderError, Stems};
+pub use split::{PlannedTurns, Split, SplitError};

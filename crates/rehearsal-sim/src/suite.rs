@@ -60,6 +60,11 @@ impl CaseMaker {
     pub fn new(name: &str, make: impl Fn(&RunOptions) -> Case + Send + Sync + 'static) -> Self {
         Self { name: name.into(), make: Arc::new(move |options| Arc::new(make(options))) }
     }
+
+    /// The name of its cases.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
 }
 
 impl From<Case> for CaseMaker {

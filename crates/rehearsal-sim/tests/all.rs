@@ -4,5 +4,6 @@ mod answers;
 mod cases;
 mod people;
 mod scenes;
+mod shards;
 mod suites;
 mod watching;

@@ -19,6 +19,18 @@ pub struct GcPolicy {
     pub dry_run: bool,
 }
 
+/// Writes what the log beside a store's file holds into the file, so that the file alone is the whole store and can be
+/// sent elsewhere. Elsewhere than in `SQLite` there is nothing to do.
+///
+/// # Errors
+/// The store cannot be opened, or others use it.
+pub async fn fold(place: &str) -> Result<(), StoreError> {
+    match file_of(place) {
+        Some(path) => sqlite::fold(Path::new(path)).await,
+        None => Ok(()),
+    }
+}
+
 /// Gives the disk space of what was removed back to the system, and tells how many bytes that is. Servers may use the
 /// store meanwhile. `PostgreSQL` does it by itself: there it is nothing.
 ///

@@ -29,7 +29,7 @@ mod word;
 
 pub use block::{Block, Draft, EndedCase, SessionHead, SessionLines, session_id};
 pub use error::StoreError;
-pub use gc::{GcPolicy, give_back};
+pub use gc::{GcPolicy, fold, give_back};
 pub use lease::{CUE_GRACE, RUN_GONE_AFTER};
 pub use ledger::{import_ledger, new_id, read_ledger};
 pub use ops::{KeptResult, check_line};

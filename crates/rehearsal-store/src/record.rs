@@ -582,6 +582,15 @@ pub struct Recipe {
     /// Which part of it this is, where others run the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+    /// Stands for the plan that says which part has which case; nothing where their hash says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// What the machine is called that ran this part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// Which try of this part it is, from 1, where somebody counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
 }
 
 impl RunRecord {

@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use crate::db::{Engine, Op};
 use crate::{Change, StoreError};
 use db::SqliteDb;
-pub(crate) use gc::give_back;
+pub(crate) use gc::{fold, give_back};
 use writer::{Job, Message, Writer};
 
 /// How many connections read at the same time.

@@ -30,11 +30,13 @@ mod interrupt;
 mod junit;
 mod keeping;
 pub(crate) mod matrix;
+pub(crate) mod merge;
 mod outlet;
 mod parts;
 pub(crate) mod print;
 mod progress;
 mod recipe;
+mod shard;
 pub(crate) mod show;
 mod tally;
 
@@ -85,6 +87,11 @@ pub(crate) fn run(args: &mut RunArgs) -> Result<ExitCode, CommandError> {
     args.selection.variables = wings.variables.clone();
     let args = &*args;
     let outcome = args.selection.load_some(completeness, args.keep_going)?;
+    let is_part = args.options.sharding.shard().is_some();
+    if is_part && outcome.unusable > 0 {
+        return Err(CommandError::user("a file cannot be used, and a part of a run leaves none out")
+            .hint("correct it, or name the files that are to be run: all parts have to be of the same"));
+    }
     refuse_unusable(&outcome, args.keep_going)?;
     outcome.refuse_nothing_chosen()?;
     let tally = Arc::new(Tally::new(&outcome.usable));

@@ -225,7 +225,7 @@ async fn results(
 }
 
 /// The command that repeats just this run of a scenario; what was run of an `EvalSet` says too little for one.
-fn told(case: &CaseResult) -> Told {
+pub(crate) fn told(case: &CaseResult) -> Told {
     let again =
         case.file.as_ref().map(|file| format!("rehearse run {} --case-seed {}", quoted(file), case.seed));
     Told { from: None, again }

@@ -32,6 +32,7 @@ mod runners;
 mod schema;
 mod score;
 mod secrets;
+mod shards;
 mod shell;
 mod slips;
 mod strangers;

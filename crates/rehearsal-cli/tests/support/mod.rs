@@ -18,7 +18,7 @@ pub(crate) struct Ran {
 }
 
 /// What the machine of whoever runs the tests may have set, and the command would act on.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 12] = [
     "CI",
     "NO_COLOR",
     "TERM",
@@ -27,6 +27,9 @@ const VARIABLES: [&str; 9] = [
     "ANTHROPIC_API_KEY",
     "GEMINI_API_KEY",
     "REHEARSAL_STORE",
+    "REHEARSE_ATTEMPT",
+    "REHEARSE_NODE",
+    "REHEARSE_SHARD",
     "REHEARSAL_TOKEN",
 ];
 

@@ -28,6 +28,21 @@ pub(crate) async fn give_back(path: &Path) -> Result<u64, StoreError> {
     done.await.map_err(|error| stopped(path, &error))?
 }
 
+/// Writes the log back into the file.
+pub(crate) async fn fold(path: &Path) -> Result<(), StoreError> {
+    let own = path.to_owned();
+    let done = tokio::task::spawn_blocking(move || {
+        let connection = open::for_writing(&own, Options::default())?;
+        let row = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+        let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], row);
+        match is_busy.map_err(|error| open::failed(&error, &own))? {
+            0 => Ok(()),
+            _ => Err(StoreError::Locked("somebody reads what is in its log".to_owned())),
+        }
+    });
+    done.await.map_err(|error| stopped(path, &error))?
+}
+
 fn shrink(connection: &Connection) -> rusqlite::Result<u64> {
     // The copy of a large file has no place in memory.
     connection.pragma_update(None, "temp_store", "DEFAULT")?;

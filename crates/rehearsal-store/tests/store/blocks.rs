@@ -126,6 +126,25 @@ behaviours! {
         assert_refused(store.write(append(&main, 6, note(), None)).await, "nobody plays along");
     }
 
+    async fn blocks_and_runs_are_read_as_they_were_kept(home: &Home) {
+        let run = run(home).await;
+        for (number, cases) in [(0, 0..3), (4, 3..4)] {
+            let block = Block { number, cases: cases.map(case).collect() };
+            home.store.put_block(&run, &block).await.unwrap();
+        }
+        home.store.put_run(&record(&run, RunStatus::Passed)).await.unwrap();
+        let first = home.store.block(&run, None).await.unwrap().unwrap();
+        assert_eq!((first.number, &first.cases[..]), (0, &(0..3).map(case).collect::<Vec<_>>()[..]));
+        let second = home.store.block(&run, Some(0)).await.unwrap().unwrap();
+        assert_eq!((second.number, &second.cases[..]), (4, &[case(3)][..]));
+        assert!(home.store.block(&run, Some(4)).await.unwrap().is_none());
+        assert!(home.store.block(&id(), None).await.unwrap().is_none());
+        // Without its cases a run is what was put.
+        assert_eq!(home.store.run_frame(&run).await.unwrap(), Some(record(&run, RunStatus::Passed)));
+        assert_ne!(home.store.run(&run).await.unwrap(), Some(record(&run, RunStatus::Passed)));
+        assert_eq!(home.store.run_frame(&id()).await.unwrap(), None);
+    }
+
     async fn sessions_are_listed_whatever_their_form(home: &Home) {
         let run = run(home).await;
         let api = home.session().await;

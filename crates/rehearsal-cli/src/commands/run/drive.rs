@@ -17,10 +17,11 @@ use tokio::sync::watch;
 
 use super::budget::BudgetOptions;
 use super::keeping::{Keeping, Onlooker};
-use super::outlet::{Again, Wanted, Writer};
+use super::outlet::{Again, Left, Wanted, Writer};
 use super::print::Printer;
 use super::progress::Progress;
 use super::recipe::{Ingredients, Times};
+use super::shard::{Sharding, Share};
 use super::show::{self, Show};
 use super::tally::Tally;
 use super::{about, calls, interrupt};
@@ -53,6 +54,8 @@ pub(crate) struct RunOptions {
     fail_fast: bool,
     #[command(flatten)]
     pub(super) budget: BudgetOptions,
+    #[command(flatten)]
+    pub(super) sharding: Sharding,
     /// Write the results as JUnit XML to a file
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     junit: Option<PathBuf>,
@@ -164,27 +167,36 @@ pub(super) fn drive(
     for path in options.show.json_file().into_iter().chain(options.junit.as_deref()) {
         show::writable(path)?;
     }
+    let names: Vec<_> = cases.iter().map(|case| case.name().clone()).collect();
+    let share = options.sharding.share(&names, options.repeat(job.repeat))?;
     let out = options.out.as_deref().map(OutFolder::new).transpose();
     let out = out.map_err(|error| CommandError::setup(error).hint("`--out DIR` names another"))?;
     let runtime = Runtime::new().map_err(|error| cannot_start(&error))?;
+    let turns = share.as_ref().map(|share| share.turns.clone());
     let keeping = if options.no_store {
         None
     } else {
-        let recipe = job.ingredients.recipe(&options.words(), options.times(job.repeat));
+        let mut recipe = job.ingredients.recipe(&options.words(), options.times(job.repeat));
+        if let Some(share) = &share {
+            share.note(&mut recipe);
+        }
         let about = about::about(options.name.as_deref(), job.models, recipe);
-        Some(runtime.block_on(Keeping::begin(&options.place, &job.title, about))?)
+        let title = share.as_ref().map_or_else(|| job.title.clone(), |share| share.title(&job.title));
+        Some(runtime.block_on(Keeping::begin(&options.place, &title, about))?)
     };
     let calls: CallsNow = {
         let models = wings.models.clone();
         Arc::new(move || models.calls())
     };
-    let progress = Progress::new(
-        options.show.quiet,
-        cases.len() as u64 * u64::from(options.repeat(job.repeat)),
-        calls.clone(),
-    );
+    let all = cases.len() as u64 * u64::from(options.repeat(job.repeat));
+    let count = turns.as_ref().map_or(all, |turns| turns.len() as u64);
+    let progress = Progress::new(options.show.quiet, count, calls.clone());
+    if let Some(nothing) = share.as_ref().and_then(Share::nothing) {
+        output::message(&nothing);
+    }
     let driver = Driver {
         plan: options.plan(job.repeat),
+        turns: turns.clone(),
         kept: keeping.as_ref().map(|keeping| keeping.run.clone()),
         out,
         cancel: Cancel::default(),
@@ -198,13 +210,16 @@ pub(super) fn drive(
     let (written_all, is_written) = watch::channel(false);
     runtime.spawn(interrupt::listen(driver.cancel.clone(), progress.clone(), is_written));
     let (printer, write) = options.show.printer(job.colour);
-    let writer = Arc::new(Writer::new(options.wanted(printer), again, progress.clone()));
+    let writer = Arc::new(Writer::new(options.wanted(printer), again, progress.clone(), turns));
     let mut result = runtime.block_on(driver.run(cases, describe, writer.clone()));
     progress.close();
     result.eval_set = job.eval_set;
+    result.shard = options.sharding.shard();
     result.suite.table = job.tally.as_ref().and_then(|tally| tally.table());
     // What a run came to is kept before anything waits for a reader.
-    let written = options.write(&result, &writer, driver.out.as_ref());
+    let left =
+        Left { out: driver.out.as_ref(), json: options.show.json_file(), junit: options.junit.as_deref() };
+    let written = writer.write(&result, left);
     let kept = match &keeping {
         Some(_) => runtime
             .block_on(driver.end(&result))
@@ -231,6 +246,9 @@ pub(super) fn drive(
         if !options.show.quiet {
             output::message(&format!("kept: {}", keeping.command()));
         }
+        if share.is_some() {
+            runtime.block_on(keeping.fold());
+        }
         keeping.leave();
     }
     Ok(result)
@@ -240,11 +258,16 @@ pub(super) fn drive(
 pub(super) fn exit_code(result: &RunResult) -> ExitCode {
     if result.interrupted {
         exit::interrupted()
-    } else if result.suite.passed() {
+    } else if result.suite.passed() || is_empty_part(result) {
         exit::PASSED
     } else {
         exit::not_passed()
     }
+}
+
+/// Whether a part of a run has no case: that is no failure of the part, and whoever merges all parts sees what they are.
+fn is_empty_part(result: &RunResult) -> bool {
+    result.shard.is_some() && result.suite.summary.total == 0
 }
 
 impl RunOptions {
@@ -280,31 +303,6 @@ impl RunOptions {
     }
 
     fn wanted(&self, printer: Printer) -> Wanted {
-        Wanted {
-            printer,
-            json_to_stdout: self.show.json_to_stdout(),
-            json: self.show.wants_json(),
-            more: self.show.more(),
-            plain_json: self.out.is_some(),
-            junit: self.junit.is_some(),
-        }
-    }
-
-    fn write(
-        &self,
-        result: &RunResult,
-        writer: &Writer,
-        out: Option<&OutFolder>,
-    ) -> Result<(), CommandError> {
-        if let Some(out) = out {
-            writer.plain_json_file(result, &out.folder().join("result.json"))?;
-        }
-        if let Some(path) = self.show.json_file() {
-            writer.json_file(result, path)?;
-        }
-        if let Some(path) = &self.junit {
-            writer.junit_file(result, path)?;
-        }
-        Ok(())
+        Wanted::new(printer, &self.show, self.out.is_some(), self.junit.is_some())
     }
 }

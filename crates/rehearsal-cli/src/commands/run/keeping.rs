@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::progress::Progress;
 use crate::error::CommandError;
+use crate::output;
 use crate::place::Place;
 
 /// A run that is kept, and how to look at it.
@@ -38,6 +39,17 @@ impl Keeping {
         let log = format!("{}-wal", self.place.text());
         if fs::metadata(log).is_ok_and(|log| log.len() < LONG) {
             std::mem::forget(self);
+        }
+    }
+
+    /// Makes the store's file whole by itself: the part of a run that it holds is about to be sent elsewhere.
+    pub(super) async fn fold(&self) {
+        if let Err(error) = rehearsal_store::fold(&self.place.text()).await {
+            let place = self.place.text();
+            output::warning(
+                format_args!("`{place}` is not whole by itself: {error}"),
+                format_args!("where you copy it, copy `{place}-wal` beside it too"),
+            );
         }
     }
 

@@ -3,19 +3,20 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use rehearsal_core::{CaseResult, RunResult};
-use rehearsal_run::Outlet;
+use rehearsal_run::{OutFolder, Outlet};
 use rehearsal_sim::CaseRun;
 
 use super::junit::Junit;
 use super::parts::Parts;
 use super::print::Printer;
 use super::progress::Progress;
-use super::show::{More, Told};
+use super::show::{More, Show, Told};
 use crate::error::CommandError;
 use crate::output;
 
@@ -37,6 +38,28 @@ pub(super) struct Wanted {
     pub(super) junit: bool,
 }
 
+impl Wanted {
+    /// What these options ask for.
+    pub(super) fn new(printer: Printer, show: &Show, out: bool, junit: bool) -> Self {
+        Self {
+            printer,
+            json_to_stdout: show.json_to_stdout(),
+            json: show.wants_json(),
+            more: show.more(),
+            plain_json: out,
+            junit,
+        }
+    }
+}
+
+/// The files for what is left.
+#[derive(Clone, Copy)]
+pub(super) struct Left<'a> {
+    pub(super) out: Option<&'a OutFolder>,
+    pub(super) json: Option<&'a Path>,
+    pub(super) junit: Option<&'a Path>,
+}
+
 /// The command that repeats just one case.
 pub(super) type Again = Box<dyn Fn(&CaseResult) -> Option<String> + Send + Sync>;
 
@@ -48,13 +71,16 @@ pub(super) struct Writer {
     json: Parts,
     plain: Parts,
     junit: Option<Junit>,
+    /// Whether a case was made from a row or a variant of a scenario.
+    made: AtomicBool,
     /// Tells whoever prints that there is something new.
     news: Mutex<Option<Sender<()>>>,
     printing: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Writer {
-    pub(super) fn new(wanted: Wanted, again: Again, progress: Progress) -> Self {
+    /// Where only some of all runs are run, these are their places.
+    pub(super) fn new(wanted: Wanted, again: Again, progress: Progress, turns: Option<Arc<[usize]>>) -> Self {
         let texts = Arc::<Parts>::default();
         let (mut news, mut printing) = (None, None);
         if !wanted.json_to_stdout {
@@ -62,12 +88,18 @@ impl Writer {
             let texts = texts.clone();
             // A reader that is slow, or stops to look, must not hold up the run.
             let thread = thread::Builder::new().name("printer".to_owned());
-            printing = thread.spawn(move || print(&texts, &receiver, &progress)).ok();
+            printing = thread.spawn(move || print(&texts, &receiver, &progress, turns.as_deref())).ok();
             news = printing.is_some().then_some(sender);
         }
         let junit = wanted.junit.then(Junit::default);
         let (news, printing) = (Mutex::new(news), Mutex::new(printing));
-        Self { wanted, again, texts, json: Parts::default(), plain: Parts::default(), junit, news, printing }
+        let (json, plain) = (Parts::default(), Parts::default());
+        Self { wanted, again, texts, json, plain, junit, made: AtomicBool::new(false), news, printing }
+    }
+
+    /// Whether a case was made from a row or a variant of a scenario.
+    pub(super) fn saw_made(&self) -> bool {
+        self.made.load(Ordering::Relaxed)
     }
 
     /// Writes the JSON with all that was asked for.
@@ -75,18 +107,32 @@ impl Writer {
         write_json(result, &self.json, to)
     }
 
+    /// Writes the files for what is left of a run.
+    pub(super) fn write(&self, result: &RunResult, left: Left<'_>) -> Result<(), CommandError> {
+        if let Some(out) = left.out {
+            self.plain_json_file(result, &out.folder().join("result.json"))?;
+        }
+        if let Some(path) = left.json {
+            self.json_file(result, path)?;
+        }
+        if let Some(path) = left.junit {
+            self.junit_file(result, path)?;
+        }
+        Ok(())
+    }
+
     /// Writes the JSON of the results to a file.
-    pub(super) fn json_file(&self, result: &RunResult, path: &Path) -> Result<(), CommandError> {
+    fn json_file(&self, result: &RunResult, path: &Path) -> Result<(), CommandError> {
         in_file(path, |file| write_json(result, &self.json, file))
     }
 
     /// Writes the JSON without more to a file.
-    pub(super) fn plain_json_file(&self, result: &RunResult, path: &Path) -> Result<(), CommandError> {
+    fn plain_json_file(&self, result: &RunResult, path: &Path) -> Result<(), CommandError> {
         in_file(path, |file| write_json(result, &self.plain, file))
     }
 
     /// Writes the JUnit XML to a file.
-    pub(super) fn junit_file(&self, result: &RunResult, path: &Path) -> Result<(), CommandError> {
+    fn junit_file(&self, result: &RunResult, path: &Path) -> Result<(), CommandError> {
         let Some(junit) = &self.junit else { return Ok(()) };
         in_file(path, |file| junit.write(result, file))
     }
@@ -106,6 +152,9 @@ impl Writer {
 
 impl Outlet for Writer {
     fn ended(&self, order: usize, mut result: CaseResult, run: &CaseRun) {
+        if result.scenario.is_some() {
+            self.made.store(true, Ordering::Relaxed);
+        }
         let told = Told { from: None, again: (self.again)(&result) };
         let text = self.wanted.printer.case(&result, &run.main, &told);
         self.texts.put(order, text.as_bytes());
@@ -127,11 +176,14 @@ impl Outlet for Writer {
 }
 
 /// Prints what has come, in order, until nobody brings anything more. What comes after a gap is left.
-fn print(texts: &Parts, news: &Receiver<()>, progress: &Progress) {
-    let mut next = 0;
+fn print(texts: &Parts, news: &Receiver<()>, progress: &Progress, turns: Option<&[usize]>) {
+    let (mut count, order) = (0, |count: usize| match turns {
+        Some(turns) => turns.get(count).copied(),
+        None => Some(count),
+    });
     while news.recv().is_ok() {
-        while let Some(text) = texts.take(next) {
-            next += 1;
+        while let Some(text) = order(count).and_then(|order| texts.take(order)) {
+            count += 1;
             if let Ok(text) = text {
                 progress.beside(|| write_text(&text, output::data));
             }

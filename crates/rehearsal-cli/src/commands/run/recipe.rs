@@ -60,7 +60,7 @@ impl Ingredients {
             cases: self.cases.len() as u64,
             repeat: times.repeat,
             seed: times.exact_seed.unwrap_or(times.seed),
-            shard: None,
+            ..Recipe::default()
         }
     }
 

@@ -86,6 +86,11 @@ impl Show {
         More { events: self.events, reports: self.reports }
     }
 
+    /// Whether the ledgers of cases that passed are looked at too.
+    pub(super) fn looks_at_all(&self) -> bool {
+        self.verbose || self.events || self.reports
+    }
+
     /// How what is for people is written, and where: standard output is data.
     pub(super) fn printer(&self, colour: Colour) -> (Printer, fn(&str)) {
         let detail = match (self.quiet, self.verbose) {
