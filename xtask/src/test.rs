@@ -63,6 +63,8 @@ enum Step {
     Published,
     /// tau2-bench, BFCL and MCP servers that others wrote are worlds
     Worlds,
+    /// A run is spread over the nodes of a Ray cluster, one of which dies
+    Ray,
     /// The server keeps to its `OpenAPI` description, whatever it is asked
     Api,
     /// The page: types, lints, format, unit tests
@@ -134,7 +136,14 @@ impl Step {
     fn needs_binary(self) -> bool {
         matches!(
             self,
-            Self::Python | Self::Published | Self::Worlds | Self::Api | Self::Js | Self::Browser | Self::Dist
+            Self::Python
+                | Self::Published
+                | Self::Worlds
+                | Self::Ray
+                | Self::Api
+                | Self::Js
+                | Self::Browser
+                | Self::Dist
         )
     }
 
@@ -163,6 +172,7 @@ impl Step {
             Self::Python => python::package(stage),
             Self::Published => python::published(stage),
             Self::Worlds => python::worlds(stage),
+            Self::Ray => python::ray(stage),
             Self::Api => api::check(stage),
             Self::Web => web::check(stage),
             Self::Js => js::check(stage),

@@ -69,6 +69,17 @@ pub(crate) const BENCHMARKS: Environment = Environment {
     imports: "import bfcl_eval, mpmath, pydantic, toml, yaml; from importlib.util import find_spec; assert find_spec('inspect_evals')",
 };
 
+/// Ray, over whose nodes runs are spread.
+pub(crate) const RAY: Environment = Environment {
+    name: "python ray",
+    folder: "python/ray",
+    requirements: "python/requirements/ray.txt",
+    cost: "half a minute or more, 300 MB",
+    shares: None,
+    pip: LOCKED,
+    imports: "import httpx, pytest, ray",
+};
+
 /// mdBook, which is a program that somebody put into a wheel: nothing is compiled for it.
 pub(crate) const BOOK: Environment = Environment {
     name: "mdbook",
@@ -174,7 +185,7 @@ pub(super) fn install(workspace: &Workspace) -> Result<(), Failure> {
     thread::scope(|scope| {
         let others = scope.spawn(|| {
             let done = ORACLE.install(workspace).and_then(|()| ADK_OLDEST.install(workspace));
-            done.and_then(|()| BENCHMARKS.install(workspace))
+            done.and_then(|()| BENCHMARKS.install(workspace)).and_then(|()| RAY.install(workspace))
         });
         let newest = install_published(workspace);
         let others = others.join().unwrap_or_else(|_| Err(Failure::new("a thread of this chore panicked")));

@@ -7,7 +7,7 @@ use super::counts::Counts;
 use super::parallel::{self, Job};
 use super::stage::Stage;
 use crate::failure::Failure;
-use crate::setup::{ADK, ADK_OLDEST, BENCHMARKS, Environment, PUBLISHED};
+use crate::setup::{ADK, ADK_OLDEST, BENCHMARKS, Environment, PUBLISHED, RAY};
 
 /// Python beside the package: the tests that speak to us through other people's software.
 const TESTS: &str = "tests";
@@ -85,6 +85,16 @@ pub(super) fn worlds(stage: &Stage<'_>) -> Result<Counts, Failure> {
     let mut pytest = pytest(stage, &ADK, &folder);
     pytest.env("REHEARSAL_BENCHMARKS_PYTHON", BENCHMARKS.program(stage.workspace, "python"));
     parallel::run(vec![vec![Job::pytest("pytest, worlds that others wrote", pytest)]])
+}
+
+/// Runs that are spread over the nodes of a Ray cluster, one of which dies.
+pub(super) fn ray(stage: &Stage<'_>) -> Result<Counts, Failure> {
+    let folder = stage.folder("tests/ray", "test_spread.py")?;
+    stage.binary()?;
+    let mut pytest = pytest(stage, &RAY, &folder);
+    // The nodes, too, find the package here.
+    pytest.env("PYTHONPATH", stage.workspace.root.join("python"));
+    parallel::run(vec![vec![Job::pytest("pytest, a cluster of Ray", pytest)]])
 }
 
 fn pytest(stage: &Stage<'_>, environment: &Environment, folder: &Path) -> Command {
