@@ -16,9 +16,9 @@ use crate::shelf::{self, short};
 /// How many blocks of cases are read at a time.
 const BLOCKS: u64 = 32;
 
-/// Plan the parts of a run so that all take about as long, from what cases took in an earlier run.
+/// Plan the parts of a run so that all take about as long.
 ///
-/// The file names each case and repeat with its part. It is written once and kept with the cases: every machine that runs
+/// What cases took in an earlier run says how. The file names each case and repeat with its part. It is written once and kept with the cases: every machine that runs
 /// a part (`rehearse run PATH --shard I/N --plan FILE`) reads the same. Cases that are new since go by their hash.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
