@@ -20,6 +20,7 @@ mod load;
 mod memory;
 mod output;
 mod place;
+mod process;
 mod project;
 mod rows;
 mod shelf;

@@ -15,6 +15,16 @@ pub(crate) struct Word {
     pub(crate) words: Vec<String>,
 }
 
+impl Word {
+    /// The option as somebody writes it.
+    pub(crate) fn shown(&self) -> String {
+        match &self.option {
+            Some(option) => format!("--{option}"),
+            None => self.words.join(" "),
+        }
+    }
+}
+
 /// The words with which this program was started, without its own name. What is no text is as close to it as a text can be.
 pub(crate) fn here() -> Vec<String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()

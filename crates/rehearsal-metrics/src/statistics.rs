@@ -86,6 +86,7 @@ pub fn repeat_statistics(name: impl Into<String>, verdicts: &[Verdict]) -> Repea
     RepeatStatistics {
         name: name.into(),
         runs,
+        wanted: None,
         passed,
         pass_at_k: shares(runs, failed).skip(1).map(|share| 1.0 - share).collect(),
         pass_hat_k: shares(runs, passed).skip(1).collect(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::{Fault, SuiteResult, Verdict};
+use rehearsal_core::{Fault, RepeatStatistics, SuiteResult, Verdict};
 
 use crate::repeat_statistics;
 
@@ -22,6 +22,8 @@ use crate::repeat_statistics;
 pub struct Tally {
     names: Vec<Arc<str>>,
     repeat: usize,
+    /// How many valid runs are wanted of each case, where that is so.
+    wanted: Option<u32>,
     runs: Vec<Slot>,
 }
 
@@ -40,7 +42,14 @@ impl Tally {
     pub fn new(names: impl IntoIterator<Item = Arc<str>>, repeat: u32) -> Self {
         let (names, repeat) = (names.into_iter().collect::<Vec<_>>(), repeat.max(1) as usize);
         let runs = vec![Slot::Open; names.len() * repeat];
-        Self { names, repeat, runs }
+        Self { names, repeat, wanted: None, runs }
+    }
+
+    /// The same, where so many valid runs are wanted of each case.
+    #[must_use]
+    pub fn wanting(mut self, valid: u32) -> Self {
+        self.wanted = Some(valid);
+        self
     }
 
     /// The case at this place is called this.
@@ -68,21 +77,34 @@ impl Tally {
         let mut suite = SuiteResult::default();
         for (name, runs) in self.names.iter().zip(self.runs.chunks(self.repeat)) {
             let mut valid = Vec::with_capacity(runs.len());
+            let mut invalid = 0;
             for run in runs {
                 match *run {
                     Slot::LeftOut => {}
                     Slot::Open => suite.summary.count_not_run(1),
                     Slot::Ended(verdict, fault) => {
                         suite.summary.count(verdict);
-                        if fault.is_none_or(Fault::is_of_agent) {
-                            valid.push(verdict);
-                        } else {
-                            suite.summary.invalid += 1;
+                        match fault.filter(|fault| !fault.is_of_agent()) {
+                            None => valid.push(verdict),
+                            Some(fault) => {
+                                invalid += 1;
+                                *suite.summary.faults.entry(fault).or_default() += 1;
+                            }
                         }
                     }
                 }
             }
-            if !valid.is_empty() && self.repeat > 1 {
+            suite.summary.invalid += invalid;
+            let missing = self.wanted.filter(|wanted| valid.len() < *wanted as usize);
+            if self.wanted.is_some() && missing.is_none() {
+                suite.summary.replaced += invalid;
+            }
+            let is_repeated = self.wanted.map_or(self.repeat > 1, |wanted| wanted > 1);
+            if missing.is_some() && !runs.contains(&Slot::Open) {
+                suite
+                    .repeats
+                    .push(RepeatStatistics { wanted: missing, ..repeat_statistics(&**name, &valid) });
+            } else if !valid.is_empty() && is_repeated {
                 suite.repeats.push(repeat_statistics(&**name, &valid));
             }
         }

@@ -6,12 +6,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
-use rehearsal_core::{CaseResult, Clock, ModelCalls, RunResult};
+use rehearsal_core::{CaseResult, Clock, ModelCalls, RunResult, Timestamp};
 use rehearsal_sim::person::PersonCue;
 use rehearsal_sim::{Cancel, CaseMaker, CaseRun, OnFirstFailure, Suite, SuiteEvent};
 use rehearsal_store::{RunStatus, StoreError};
 
-use crate::{Counts, KeptCase, KeptRun, OutFolder, RunJournal, ledger_path};
+use crate::{Counts, KeptCase, KeptRun, Known, OutFolder, RunJournal, ledger_path};
 
 /// Which run of which case: its place in the suite, and which repeat of it.
 pub type CaseKey = (usize, u32);
@@ -41,6 +41,20 @@ pub struct Plan {
     pub jobs: usize,
     /// Whether no further case starts once one did not pass.
     pub fail_fast: bool,
+    /// How many valid runs are wanted of each case, of which there are no more than `repeat`; nothing where each runs
+    /// `repeat` times.
+    pub valid: Option<u32>,
+}
+
+/// What a run that goes on has come to before.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How long it ran until its process was gone, in milliseconds.
+    pub duration_ms: u64,
+    /// What its cases came to that ended, by their places among all runs.
+    pub known: Known,
 }
 
 /// Runs the cases of a run, keeps their ledgers as they grow, and gives its result.
@@ -49,6 +63,8 @@ pub struct Driver {
     pub plan: Plan,
     /// The runs of cases that are run here, by their places among all runs; nothing when all are.
     pub turns: Option<Arc<[usize]>>,
+    /// What it has come to before, where it goes on.
+    pub earlier: Option<Earlier>,
     /// The store's place for them; nothing when the run is not kept.
     pub kept: Option<Arc<KeptRun>>,
     /// The folder for files; nothing when none were asked for.
@@ -73,6 +89,12 @@ pub type Describe = Arc<dyn Fn(usize, &CaseRun) -> CaseResult + Send + Sync>;
 pub trait Outlet: Send + Sync {
     /// A case came to its end. Its `order` is its place among all runs of cases, those of one case together.
     fn ended(&self, order: usize, result: CaseResult, run: &CaseRun);
+
+    /// Whether it reads the ledgers of a case that came to this; without them it is handed empty ones, where they would
+    /// have to be fetched.
+    fn reads_ledgers(&self, _result: &CaseResult) -> bool {
+        true
+    }
 }
 
 impl Driver {
@@ -108,12 +130,17 @@ impl Driver {
         let interrupted = self.cancel.is_cancelled();
         // Nothing is left to end: who asks now wants the program itself to end.
         self.cancel.cancel();
+        let before = self.earlier.as_ref();
         RunResult {
-            duration_ms: u64::try_from(took).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(took).unwrap_or(u64::MAX)
+                + before.map_or(0, |earlier| earlier.duration_ms),
             interrupted,
             calls: (self.calls)().into_iter().filter(|calls| calls.sent > 0).collect(),
             suite,
-            ..RunResult::new(started_at, self.plan.case_seed.unwrap_or(self.plan.seed))
+            ..RunResult::new(
+                before.map_or(started_at, |earlier| earlier.started_at),
+                self.plan.case_seed.unwrap_or(self.plan.seed),
+            )
         }
     }
 
@@ -131,7 +158,7 @@ impl Driver {
     }
 
     fn suite(&self, cases: Vec<CaseMaker>, seats: Arc<Seats>) -> Suite {
-        let Plan { seed, case_seed, repeat, jobs, fail_fast } = self.plan;
+        let Plan { seed, case_seed, repeat, jobs, fail_fast, valid } = self.plan;
         let mut suite = Suite::new(cases)
             .seed(seed)
             .repeat(repeat)
@@ -146,6 +173,12 @@ impl Driver {
         }
         if let Some(turns) = &self.turns {
             suite = suite.turns(turns.clone());
+        }
+        if let Some(valid) = valid {
+            suite = suite.valid(valid, repeat);
+        }
+        if let Some(earlier) = &self.earlier {
+            suite = suite.known(earlier.known.clone());
         }
         let (watch, kept) = (self.watch.clone(), self.kept.clone());
         let stems = self.out.as_ref().map(OutFolder::stems);

@@ -133,7 +133,7 @@ impl KeptRun {
     }
 
     /// Goes on with a run whose next case and block have these numbers.
-    fn keep(
+    pub(crate) fn keep(
         store: StoreRef,
         clock: Arc<dyn Clock>,
         record: RunRecord,
@@ -169,6 +169,11 @@ impl KeptRun {
             }
         });
         run
+    }
+
+    /// Where it is kept.
+    pub(crate) fn store(&self) -> &StoreRef {
+        &self.store
     }
 
     /// Its id in the store.

@@ -12,12 +12,14 @@ mod journal;
 mod kept_run;
 mod merge;
 mod out;
+mod resume;
 mod split;
 
 pub use audience::Audience;
-pub use driver::{CallsNow, CaseKey, Describe, Driver, Outlet, Plan, Watch};
+pub use driver::{CallsNow, CaseKey, Describe, Driver, Earlier, Outlet, Plan, Watch};
 pub use journal::{Counts, RunJournal, ledger_path};
 pub use kept_run::{KeptCase, KeptRun};
 pub use merge::{Joined, Merge, MergeError, PartRun, Source, title_of_part};
 pub use out::{OutFolder, OutFolderError, Stems};
+pub use resume::{Known, Replay, Results, ResumeError, as_it_ran, has_ended, read_result};
 pub use split::{PlannedTurns, Split, SplitError};

@@ -88,7 +88,8 @@ impl Cases {
             KeptRun::begin(store.clone(), Arc::new(FixedClock::default()), "suite", about).await.unwrap();
         let turns = shard.map(|shard| turns_of(shard, self.names.iter().map(String::as_str), self.repeat));
         let driver = Driver {
-            plan: Plan { seed: 7, case_seed: None, repeat: self.repeat, jobs: 4, fail_fast },
+            plan: Plan { seed: 7, case_seed: None, repeat: self.repeat, jobs: 4, fail_fast, valid: None },
+            earlier: None,
             turns: turns.map(Into::into),
             kept: Some(kept.clone()),
             out: None,
@@ -313,7 +314,7 @@ fn what_a_part_did_not_run_was_not_run() {
             parts.push(part(&store, &id).await);
         }
         let (record, result) = run_parts(&parts, &store).await;
-        let summary = result.suite.summary;
+        let summary = &result.suite.summary;
         assert_eq!((summary.total, summary.passed, summary.failed + summary.not_run), (32, 0, 32));
         assert!(summary.not_run > 0 && !result.suite.passed());
         assert_eq!(record.status, rehearsal_store::RunStatus::Failed);

@@ -9,6 +9,7 @@ use rehearsal_core::{
 };
 use rehearsal_metrics::MetricRef;
 
+use crate::fault::fault_of;
 use crate::judge::evaluate;
 use crate::simulation::{by_name, end_part, metric_failure, millis, system, taken_part, verdict};
 use crate::{CaseRun, Judges, Judgment};
@@ -49,6 +50,7 @@ pub async fn judge_ledger(
     let took = times.0.zip(times.1).map(|(first, last)| elapsed(first.at, last.at));
     let status = verdict(end, error.as_ref(), judgment, &metrics);
     let result = CaseResult {
+        fault: fault_of(status, end, error.as_ref()),
         duration_ms: millis(took.unwrap_or_default()),
         turns: main.turns(),
         token_usage: TokenUsage {

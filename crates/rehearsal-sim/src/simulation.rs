@@ -9,12 +9,13 @@ use std::time::Duration;
 use futures::future::FutureExt;
 use rehearsal_agent::{Flow, Journal, RunError, Session, Surroundings, Voices, run};
 use rehearsal_core::{
-    CaseResult, Chance, Clock, EndReason, Event, EventBody, Failure, Ids, InvocationId, Ledger, MetricResult,
-    MetricStatus, Phase, SessionPart, SessionStarted, State, SteadyClock, SystemClock, Timestamp, TokenUsage,
-    Verdict, Yield, elapsed,
+    CaseResult, Chance, Clock, EndReason, Event, EventBody, Failure, Fault, Ids, InvocationId, Ledger,
+    MetricResult, MetricStatus, Phase, SessionPart, SessionStarted, State, SteadyClock, SystemClock,
+    Timestamp, TokenUsage, Verdict, Yield, elapsed,
 };
 use tokio::sync::watch;
 
+use crate::fault::fault_of;
 use crate::judge::{evaluate, panic_text};
 use crate::person::NO_PEOPLE;
 use crate::users::{Company, Stop, answer_tools, missing_loop_user};
@@ -110,6 +111,7 @@ impl CaseRun {
         let result = CaseResult {
             repeat: options.repeat,
             error: Some(error),
+            fault: Some(Fault::Infrastructure),
             ..CaseResult::new(name, Verdict::Error, options.seed)
         };
         Self { result, main, users: None, judge: None }
@@ -382,6 +384,7 @@ impl Stage {
         let status = verdict(end, error.as_ref(), case.judgment, &metrics);
         let result = CaseResult {
             repeat: options.repeat,
+            fault: fault_of(status, end, error.as_ref()),
             duration_ms: millis(elapsed(began, options.clock.now())),
             turns: main.turns(),
             token_usage: TokenUsage { agent: main.usage(), user: usage(&users), judge: usage(&judge) },

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::{BoxFuture, FutureExt};
-use futures::stream::{self, StreamExt};
+use futures::stream::{FuturesUnordered, StreamExt};
 use rehearsal_agent::Journal;
-use rehearsal_core::{Chance, Clock, SuiteResult, SystemClock, Verdict};
+use rehearsal_core::{Chance, Clock, Fault, SuiteResult, SystemClock, Verdict};
 use rehearsal_metrics::Tally;
 
+use crate::feed::{Feed, Known};
 use crate::{Cancel, Case, CaseRun, RunOptions};
 
 /// Many cases, run side by side and reported in order.
@@ -36,7 +37,9 @@ pub struct Suite {
     repeat: u32,
     seed: u64,
     exact_seed: Option<u64>,
+    valid: Option<u32>,
     turns: Option<Arc<[usize]>>,
+    known: Arc<Known>,
     clock: Arc<dyn Clock>,
     on_first_failure: OnFirstFailure,
     observer: Option<Arc<Observer>>,
@@ -137,7 +140,9 @@ impl Suite {
             repeat: 1,
             seed: 0,
             exact_seed: None,
+            valid: None,
             turns: None,
+            known: Arc::default(),
             clock: Arc::new(SystemClock),
             on_first_failure: OnFirstFailure::Continue,
             observer: None,
@@ -157,6 +162,23 @@ impl Suite {
     #[must_use]
     pub fn repeat(mut self, times: u32) -> Self {
         self.repeat = times.max(1);
+        self
+    }
+
+    /// The same suite with each case run until so many of its runs are valid: those that did not pass by the doing of
+    /// somebody else than the agent are followed by others, up to so many `tries` of a case in all. Those that count are
+    /// the first ones in the order of repeats, in whatever order they end.
+    #[must_use]
+    pub fn valid(mut self, runs: u32, tries: u32) -> Self {
+        self.valid = Some(runs.max(1));
+        self.repeat(tries.max(runs))
+    }
+
+    /// The same suite, of which these runs have ended before, by their place among all runs: they are counted and not run
+    /// again.
+    #[must_use]
+    pub fn known(mut self, known: BTreeMap<usize, (Verdict, Option<Fault>)>) -> Self {
+        self.known = Arc::new(known);
         self
     }
 
@@ -247,7 +269,9 @@ impl Suite {
         &self,
         each: impl Fn(usize, Arc<CaseRun>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> SuiteResult {
-        let stop = Arc::new(AtomicBool::new(false));
+        let is_stopped = self.on_first_failure == OnFirstFailure::Stop
+            && self.known.values().any(|(verdict, fault)| is_failure(*verdict, *fault, self.valid.is_some()));
+        let stop = Arc::new(AtomicBool::new(is_stopped));
         let each: Arc<Each> = Arc::new(each);
         let namesakes = self.namesakes();
         let repeat = self.repeat as usize;
@@ -263,27 +287,55 @@ impl Suite {
             };
             options.journal = self.journals.as_ref().map(|make| make(index, &case.name, &options));
             let (observer, on_first_failure) = (self.observer.clone(), self.on_first_failure);
-            let (stop, each) = (stop.clone(), each.clone());
-            let job = Job { order, index, case, options, observer, on_first_failure, stop, each };
+            let (stop, each, is_replaced) = (stop.clone(), each.clone(), self.valid.is_some());
+            let job =
+                Job { order, index, case, options, observer, on_first_failure, is_replaced, stop, each };
             async move { (order, job.run().await) }
         };
-        let all = self.cases.len() * repeat;
-        let orders = self.turns.clone().unwrap_or_else(|| (0..all).collect());
-        let mut tally = Tally::new(self.cases.iter().map(|case| case.name.clone()), self.repeat);
-        if self.turns.is_some() {
-            let chosen: BTreeSet<usize> = orders.iter().copied().collect();
-            (0..all).filter(|order| !chosen.contains(order)).for_each(|order| tally.leave_out(order));
-        }
-        // A case is made when its turn comes, not before.
-        let turns = orders.iter().copied().filter(|order| *order < all).map(job);
-        let mut ending = stream::iter(turns).buffer_unordered(self.jobs);
-        while let Some((order, verdict)) = ending.next().await {
-            if let Some(verdict) = verdict {
-                tally.ended(order, verdict, None);
+        let (mut feed, mut tally) = (self.feed(), self.tally());
+        let mut running = FuturesUnordered::new();
+        loop {
+            // A case is made when its turn comes, not before.
+            while running.len() < self.jobs
+                && let Some(order) = feed.next()
+            {
+                running.push(job(order));
+            }
+            let Some((order, ended)) = running.next().await else { break };
+            if let Some((verdict, fault)) = ended {
+                tally.ended(order, verdict, fault);
+                feed.ended(order, fault);
             }
         }
-        drop(ending);
+        drop(running);
+        feed.tell(&mut tally);
         tally.suite()
+    }
+
+    /// How many runs there may be.
+    fn all(&self) -> usize {
+        self.cases.len() * self.repeat as usize
+    }
+
+    fn feed(&self) -> Feed {
+        let known = (*self.known).clone();
+        match (&self.turns, self.valid) {
+            (Some(turns), _) => Feed::of(turns.iter().copied().filter(|order| *order < self.all()), known),
+            (None, Some(valid)) => Feed::valid(self.cases.len(), valid as usize, self.repeat as usize, known),
+            (None, None) => Feed::of(0..self.all(), known),
+        }
+    }
+
+    fn tally(&self) -> Tally {
+        let names = self.cases.iter().map(|case| case.name.clone());
+        let mut tally = Tally::new(names, self.repeat);
+        if let Some(turns) = &self.turns {
+            let chosen: BTreeSet<usize> = turns.iter().copied().collect();
+            (0..self.all()).filter(|order| !chosen.contains(order)).for_each(|order| tally.leave_out(order));
+        } else if let Some(valid) = self.valid {
+            tally = tally.wanting(valid);
+        }
+        tally
     }
 
     /// The seed with which a repeat of the case at this place runs. It does not depend on what other cases the suite
@@ -318,6 +370,11 @@ type Ended = (usize, Arc<CaseRun>);
 
 type Each = dyn Fn(usize, Arc<CaseRun>) -> BoxFuture<'static, ()> + Send + Sync;
 
+/// Whether somebody who wants to stop at the first failure means this.
+fn is_failure(verdict: Verdict, fault: Option<Fault>, is_replaced: bool) -> bool {
+    verdict != Verdict::Passed && !(is_replaced && fault.is_some_and(|fault| !fault.is_of_agent()))
+}
+
 /// One run of one case.
 struct Job {
     order: usize,
@@ -326,13 +383,15 @@ struct Job {
     options: RunOptions,
     observer: Option<Arc<Observer>>,
     on_first_failure: OnFirstFailure,
+    /// Whether another run follows one that says nothing about the agent.
+    is_replaced: bool,
     stop: Arc<AtomicBool>,
     each: Arc<Each>,
 }
 
 impl Job {
-    async fn run(self) -> Option<Verdict> {
-        let Self { order, index, case, options, observer, on_first_failure, stop, each } = self;
+    async fn run(self) -> Option<(Verdict, Option<Fault>)> {
+        let Self { order, index, case, options, observer, on_first_failure, is_replaced, stop, each } = self;
         if stop.load(Ordering::SeqCst) || options.cancel.is_cancelled() {
             return None;
         }
@@ -347,18 +406,18 @@ impl Job {
                 Ok(run) => run,
                 Err(panic) => CaseRun::broken(&case.name, &options, &*panic),
             };
-            let (verdict, run) = (run.result.status, Arc::new(run));
-            if verdict != Verdict::Passed && on_first_failure == OnFirstFailure::Stop {
+            let (ended, run) = ((run.result.status, run.result.fault), Arc::new(run));
+            if is_failure(ended.0, ended.1, is_replaced) && on_first_failure == OnFirstFailure::Stop {
                 stop.store(true, Ordering::SeqCst);
             }
             if let Some(observer) = &observer {
                 observer(SuiteEvent::Finished { index, run: run.clone() });
             }
             each(order, run).await;
-            verdict
+            ended
         }));
         // What is told of a case may break too; then it is as if nothing had come of it.
-        task.await.map_or_else(|_| Some(Verdict::Error), Some)
+        task.await.map_or(Some((Verdict::Error, Some(Fault::Infrastructure))), Some)
     }
 }
 

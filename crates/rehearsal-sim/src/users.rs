@@ -175,7 +175,10 @@ async fn play_untimed(
         Ok(Flow::Waiting(_)) => {
             Err(("user_agent_yielded", "it waits for somebody, but it has to answer".to_owned()))
         }
-        Err(error) => Err(("user_agent", error.failure(Phase::UserAgent).message)),
+        Err(error) => {
+            let kind = if matches!(error, RunError::Model { .. }) { "model" } else { "user_agent" };
+            Err((kind, error.failure(Phase::UserAgent).message))
+        }
     }
 }
 

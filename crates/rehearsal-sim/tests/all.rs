@@ -2,6 +2,7 @@
 
 mod answers;
 mod cases;
+mod going_on;
 mod people;
 mod scenes;
 mod shards;

@@ -7,16 +7,17 @@ use tokio::sync::broadcast;
 
 use crate::db::Engine;
 use crate::ops::{
-    AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, FindAnswer, FindAnswered,
-    FindBlock, FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindFrame, FindHosts, FindLine,
-    FindOld, FindOpenRuns, FindResults, FindRun, FindRuns, FindSession, FindSessions, FindTurn, FindUpload,
-    FindWork, FinishWork, GlanceEvents, HasWork, InterruptRuns, LoseCues, LoseHost, PutBlock, PutChunk,
-    PutDrafts, PutHost, PutRun, Ready, RemoveDrafts, RemoveOld, TakeWork, TouchCues, TouchHost, TouchRun,
-    WriteSession,
+    AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, DropCases, FindAnswer,
+    FindAnswered, FindBlock, FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindFrame, FindHosts,
+    FindLastSeen, FindLine, FindOld, FindOpenRuns, FindResults, FindRun, FindRuns, FindSession, FindSessions,
+    FindTurn, FindUpload, FindWork, FinishWork, GlanceEvents, HasWork, InterruptRuns, LoseCues, LoseHost,
+    PutBlock, PutChunk, PutDrafts, PutHost, PutRun, Ready, RemoveDrafts, RemoveOld, TakeRun, TakeWork,
+    TouchCues, TouchHost, TouchRun, WriteSession,
 };
 use crate::{
-    Block, Change, Cue, CueId, CueQuery, Draft, GcPolicy, Host, KeptResult, Page, RunQuery, RunRecord,
-    SessionQuery, SessionRecord, Store, StoreError, StoredEvent, Work, WorkKind, WorkOutcome, Write,
+    Block, Change, Cue, CueId, CueQuery, Draft, FreeNumbers, GcPolicy, Host, KeptResult, LastSeen, Page,
+    RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord, Store, StoreError, StoredEvent, Work,
+    WorkKind, WorkOutcome, Write,
 };
 
 /// A store on an engine.
@@ -166,6 +167,24 @@ impl<E: Engine> Store for Kept<E> {
 
     async fn interrupt_runs(&self, unseen_since: i64, now: i64) -> Result<Vec<String>, StoreError> {
         self.0.change(InterruptRuns { unseen_since, now }).await
+    }
+
+    async fn last_seen(&self, id: &str) -> Result<Option<LastSeen>, StoreError> {
+        self.0.look(FindLastSeen(id.to_owned())).await
+    }
+
+    async fn take_run(
+        &self,
+        id: &str,
+        seen: LastSeen,
+        about: &RunAbout,
+        now: i64,
+    ) -> Result<Option<FreeNumbers>, StoreError> {
+        self.0.change(TakeRun { id: id.to_owned(), seen, about: about.clone(), now }).await
+    }
+
+    async fn drop_cases(&self, run: &str, block: u64, cases: &[u32]) -> Result<(), StoreError> {
+        self.0.change(DropCases { run: run.to_owned(), block, cases: cases.to_vec() }).await
     }
 
     async fn run(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {

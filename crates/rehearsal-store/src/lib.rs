@@ -32,7 +32,7 @@ pub use error::StoreError;
 pub use gc::{GcPolicy, fold, give_back};
 pub use lease::{CUE_GRACE, RUN_GONE_AFTER};
 pub use ledger::{import_ledger, new_id, read_ledger};
-pub use ops::{KeptResult, check_line};
+pub use ops::{FreeNumbers, KeptResult, LastSeen, check_line};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,
     NewSession, NewWork, Page, Payload, Recipe, RunAbout, RunProcess, RunQuery, RunRecord, RunStatus,

@@ -5,13 +5,14 @@ mod cue;
 mod event;
 mod gc;
 mod host;
+mod resume;
 mod run;
 mod session;
 mod upload;
 mod write;
 
 pub use block::KeptResult;
-pub(crate) use block::{FindBlock, FindResults, PutBlock, PutDrafts, RemoveDrafts};
+pub(crate) use block::{DropCases, FindBlock, FindResults, PutBlock, PutDrafts, RemoveDrafts};
 pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, LoseCues, TouchCues};
 pub(crate) use event::{FindAnswer, FindEvent, FindEvents, FindLine, FindTurn, GlanceEvents};
 pub(crate) use gc::{FindOld, RemoveOld};
@@ -19,6 +20,8 @@ pub(crate) use host::{
     DeleteHost, FindDoneWork, FindHosts, FindOpenRuns, FindWork, FinishWork, HasWork, LoseHost, PutHost,
     TakeWork, TouchHost,
 };
+pub(crate) use resume::{FindLastSeen, TakeRun};
+pub use resume::{FreeNumbers, LastSeen};
 pub(crate) use run::{DeleteRun, FindFrame, FindRun, FindRuns, InterruptRuns, PutRun, TouchRun};
 pub(crate) use session::{DeleteSession, FindSession, FindSessions, Ready};
 pub(crate) use upload::{DeleteUpload, DeleteUploads, FindUpload, PutChunk};

@@ -14,8 +14,9 @@ use crate::kept::Kept;
 use crate::postgres::Postgres;
 use crate::sqlite::{self, Sqlite};
 use crate::{
-    Block, Change, Cue, CueId, CueQuery, Draft, GcPolicy, Host, KeptResult, Page, RunQuery, RunRecord,
-    SessionQuery, SessionRecord, StoreError, StoredEvent, Work, WorkKind, WorkOutcome, Write,
+    Block, Change, Cue, CueId, CueQuery, Draft, FreeNumbers, GcPolicy, Host, KeptResult, LastSeen, Page,
+    RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord, StoreError, StoredEvent, Work, WorkKind,
+    WorkOutcome, Write,
 };
 
 /// A store that is shared.
@@ -137,6 +138,23 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Marks running runs as interrupted whose processes were not seen since this moment, and tells which. What went on
     /// in them is cancelled.
     async fn interrupt_runs(&self, unseen_since: i64, now: i64) -> Result<Vec<String>, StoreError>;
+
+    /// How a run stands, and when its process was last seen.
+    async fn last_seen(&self, id: &str) -> Result<Option<LastSeen>, StoreError>;
+
+    /// Takes over a run that somebody wants to go on with, as long as it is as it was when it was looked at; nothing where
+    /// somebody else was first. It runs again from now on. The drafts of its cases are removed, and what was open in
+    /// sessions that people played is closed.
+    async fn take_run(
+        &self,
+        id: &str,
+        seen: LastSeen,
+        about: &RunAbout,
+        now: i64,
+    ) -> Result<Option<FreeNumbers>, StoreError>;
+
+    /// Removes cases from a block of a run, because they are run again.
+    async fn drop_cases(&self, run: &str, block: u64, cases: &[u32]) -> Result<(), StoreError>;
 
     /// One run.
     async fn run(&self, id: &str) -> Result<Option<RunRecord>, StoreError>;

@@ -1,5 +1,6 @@
 //! `rehearse run`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use rehearsal_sim::{Case, CaseMaker, CaseRun, RunOptions as CaseOptions};
 
 use self::drive::{Job, RunOptions, Wings};
 use self::recipe::Ingredients;
+use self::resume::AgainArgs;
 use self::show::quoted;
 use self::tally::Tally;
 use crate::error::{CommandError, Kind};
@@ -36,9 +38,11 @@ mod parts;
 pub(crate) mod print;
 mod progress;
 mod recipe;
+mod resume;
 mod shard;
 pub(crate) mod show;
 mod tally;
+mod valid;
 
 /// Run scenarios and judge what came of them.
 ///
@@ -72,6 +76,8 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Running")]
     keep: bool,
     #[command(flatten)]
+    again: AgainArgs,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -82,6 +88,18 @@ impl RunArgs {
 }
 
 pub(crate) fn run(args: &mut RunArgs) -> Result<ExitCode, CommandError> {
+    if let Some(id) = &args.again.resume {
+        return resume::go_on(id, &args.options.place);
+    }
+    if let Some(id) =
+        args.again.failed.as_ref().filter(|_| args.selection.paths.is_empty() && !args.options.is_begun())
+    {
+        return resume::repeat(id, &args.again.only, &args.options.place);
+    }
+    if let Some(id) = args.again.failed.clone().filter(|_| !args.options.is_begun()) {
+        let (id, words) = resume::named_whole(&id, &args.options.place)?;
+        (args.again.failed, args.options.words) = (Some(id), Some(words));
+    }
     let completeness = Completeness::Runnable { live: args.live, commands: args.commands() };
     let wings = Wings::new(&args.options)?;
     args.selection.variables = wings.variables.clone();
@@ -95,11 +113,13 @@ pub(crate) fn run(args: &mut RunArgs) -> Result<ExitCode, CommandError> {
     refuse_unusable(&outcome, args.keep_going)?;
     outcome.refuse_nothing_chosen()?;
     let tally = Arc::new(Tally::new(&outcome.usable));
+    let turns = turns(args, &outcome.usable)?;
     let job = Job {
         title: title(args, &outcome.usable),
         noun: if outcome.usable.iter().any(Loaded::is_made) { "case" } else { "scenario" },
         models: about::models(&outcome.usable),
-        ingredients: ingredients(args, &outcome),
+        ingredients: ingredients(args, &outcome, turns.as_deref()),
+        turns,
         eval_set: None,
         colour: args.selection.color,
         repeat: repeat(&outcome.usable)?,
@@ -143,8 +163,38 @@ fn refuse_unusable(outcome: &Outcome, keep_going: bool) -> Result<(), CommandErr
     Err(CommandError::user(what).hints(others))
 }
 
+/// The runs of cases that did not pass in the run that `--failed` names, by their places among all runs.
+fn turns(args: &RunArgs, loaded: &[Loaded]) -> Result<Option<Arc<[usize]>>, CommandError> {
+    let Some(id) = &args.again.failed else { return Ok(None) };
+    let chosen = resume::not_passed(id, &args.again.only, &args.options.place)?;
+    let repeats = args.options.repeat(repeat(loaded)?);
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut turns = Vec::new();
+    for (place, one) in loaded.iter().enumerate() {
+        let before = seen.entry(&one.name).or_default();
+        let is_chosen = |at: &u32| chosen.contains(&(one.name.to_string(), *before, *at));
+        turns.extend((0..repeats).filter(is_chosen).map(|at| place * repeats as usize + at as usize));
+        *before += 1;
+    }
+    if turns.len() < chosen.len() {
+        let gone = chosen.len() - turns.len();
+        let known = |name: &str| loaded.iter().any(|one| *one.name == *name);
+        let names: BTreeSet<&str> =
+            chosen.iter().map(|(name, _, _)| name.as_str()).filter(|name| !known(name)).collect();
+        let names = names.into_iter().take(5).collect::<Vec<_>>().join("`, `");
+        let what = format!("{gone} of {} runs that did not pass are not there any more", chosen.len());
+        let hint = if names.is_empty() {
+            "each case was run more often then: `--repeat` says how often".to_owned()
+        } else {
+            format!("no case is called `{names}` now")
+        };
+        return Err(CommandError::user(what).hint(hint));
+    }
+    Ok(Some(turns.into()))
+}
+
 /// What stands for all that is run.
-fn ingredients(args: &RunArgs, outcome: &Outcome) -> Ingredients {
+fn ingredients(args: &RunArgs, outcome: &Outcome, turns: Option<&[usize]>) -> Ingredients {
     let usable = &outcome.usable;
     let mut ingredients =
         Ingredients { cases: usable.iter().map(|one| one.name.clone()).collect(), ..Ingredients::default() };
@@ -165,6 +215,7 @@ fn ingredients(args: &RunArgs, outcome: &Outcome) -> Ingredients {
     settings.extend(args.live.then(|| ("live", String::new())));
     settings.extend(args.selection.compat.map(|runner| ("compat", format!("{runner:?}"))));
     settings.extend(args.selection.agent_socket.is_some().then(|| ("agent_socket", String::new())));
+    settings.extend(turns.map(|turns| ("turns", format!("{turns:?}"))));
     settings.extend(args.timeout.map(|limit| ("timeout", format!("{limit:?}"))));
     ingredients.settings = settings.into_iter().collect();
     ingredients

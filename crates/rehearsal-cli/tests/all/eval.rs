@@ -99,7 +99,7 @@ fn a_tool_that_nobody_plays_ends_the_case() {
     folder().run("eval g.evalset.json --agent agent.yaml --no-store").check(&expect![[r#"
         exit 1
         --- stdout
-        ERROR    adds  TIME
+        ERROR    adds  TIME  not counted: tool
                  undecided tool_trajectory_avg_score
                    the case has 2 user messages and the session 1, so they cannot be compared
                  undecided response_match_score
@@ -117,6 +117,7 @@ fn a_tool_that_nobody_plays_ends_the_case() {
                  >   8  error: tool `add` was called by agent `math`, but no mock answers this call
 
         1 case: 0 passed, 1 with an error in TIME
+        1 not counted: 1 tool; nothing is left to judge the agent by
         --- stderr
         warning: `g.evalset.json`: not acted on: $.eval_cases[0].rubrics: rubrics need a judge; nothing here reads them
         start    adds

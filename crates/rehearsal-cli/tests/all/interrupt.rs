@@ -98,13 +98,14 @@ fn ctrl_c_ends_code_and_keeps_what_happened() {
             exit 130
             --- stdout
             passed   Greets  TIME
-            STOPPED  Waits  TIME
+            STOPPED  Waits  TIME  not counted: infrastructure
                      2.scenario.yaml
                      step 1: did not come to its end
                      stopped: it was interrupted
                      again: rehearse run 2.scenario.yaml --case-seed SEED
 
             3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
+            1 not counted: 1 infrastructure; 1 of the other 1 passed (100 %)
             --- stderr
             start    Greets
             passed   Greets  TIME  1 turn
@@ -113,6 +114,7 @@ fn ctrl_c_ends_code_and_keeps_what_happened() {
             STOPPED  Waits  TIME
             results and ledgers: out
             kept: rehearse runs RUN
+            to go on: rehearse run --resume RUN
         "#]],
     );
 }
@@ -126,7 +128,7 @@ fn ctrl_c_ends_an_agent_that_never_answers() {
             exit 130
             --- stdout
             passed   Greets  TIME
-            STOPPED  Is silent  TIME
+            STOPPED  Is silent  TIME  not counted: infrastructure
                      2.scenario.yaml
                      step 1: did not come to its end
                      stopped: it was interrupted
@@ -135,6 +137,7 @@ fn ctrl_c_ends_an_agent_that_never_answers() {
                      again: rehearse run 2.scenario.yaml --case-seed SEED
 
             3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
+            1 not counted: 1 infrastructure; 1 of the other 1 passed (100 %)
             --- stderr
             start    Greets
             passed   Greets  TIME  1 turn
@@ -143,6 +146,7 @@ fn ctrl_c_ends_an_agent_that_never_answers() {
             STOPPED  Is silent  TIME  1 turn
             results and ledgers: out
             kept: rehearse runs RUN
+            to go on: rehearse run --resume RUN
         "#]],
     );
 }
@@ -156,13 +160,14 @@ fn a_request_to_end_is_like_ctrl_c() {
             exit 130
             --- stdout
             passed   Greets  TIME
-            STOPPED  Waits  TIME
+            STOPPED  Waits  TIME  not counted: infrastructure
                      2.scenario.yaml
                      step 1: did not come to its end
                      stopped: it was interrupted
                      again: rehearse run 2.scenario.yaml --case-seed SEED
 
             3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
+            1 not counted: 1 infrastructure; 1 of the other 1 passed (100 %)
             --- stderr
             start    Greets
             passed   Greets  TIME  1 turn
@@ -171,6 +176,7 @@ fn a_request_to_end_is_like_ctrl_c() {
             STOPPED  Waits  TIME
             results and ledgers: out
             kept: rehearse runs RUN
+            to go on: rehearse run --resume RUN
         "#]],
     );
 }
@@ -184,13 +190,14 @@ fn a_terminal_that_goes_away_is_like_ctrl_c() {
             exit 130
             --- stdout
             passed   Greets  TIME
-            STOPPED  Waits  TIME
+            STOPPED  Waits  TIME  not counted: infrastructure
                      2.scenario.yaml
                      step 1: did not come to its end
                      stopped: it was interrupted
                      again: rehearse run 2.scenario.yaml --case-seed SEED
 
             3 scenarios: 1 passed, 1 stopped, 1 not run in TIME
+            1 not counted: 1 infrastructure; 1 of the other 1 passed (100 %)
             --- stderr
             start    Greets
             passed   Greets  TIME  1 turn
@@ -199,6 +206,7 @@ fn a_terminal_that_goes_away_is_like_ctrl_c() {
             STOPPED  Waits  TIME
             results and ledgers: out
             kept: rehearse runs RUN
+            to go on: rehearse run --resume RUN
         "#]],
     );
 }

@@ -26,6 +26,7 @@ mod progress;
 mod project;
 mod recipe;
 mod record;
+mod resume;
 mod rows;
 mod run;
 mod runners;

@@ -235,7 +235,7 @@ fn a_cue_that_is_dismissed_ends_the_case_with_an_error() {
     Ran::from(run.wait_with_output().unwrap()).check(&expect![[r#"
         exit 1
         --- stdout
-        ERROR    The model  TIME
+        ERROR    The model  TIME  not counted: infrastructure
                  a.scenario.yaml
                  step 1: did not come to its end
                  error (system): agent `agent`: person has no answer: somebody dismissed what a person was asked, so there will be no answer
@@ -245,6 +245,7 @@ fn a_cue_that_is_dismissed_ends_the_case_with_an_error() {
                  again: rehearse run a.scenario.yaml --case-seed SEED
 
         1 scenario: 0 passed, 1 with an error in TIME
+        1 not counted: 1 infrastructure; nothing is left to judge the agent by
         --- stderr
         start    The model
         a person is asked: start `rehearse serve` in this folder and answer there (GET /v1/cues, POST /v1/cues/ID/answer)

@@ -163,7 +163,7 @@ fn ctrl_c_on_a_terminal_leaves_no_torn_line() {
         --- stdout
         passed   Greets  TIME
         STOPPED  Waits with a name that is longer than the line of a
-         terminal  TIME
+         terminal  TIME  not counted: infrastructure
                  b.scenario.yaml
                  step 1: did not come to its end
                  stopped: it was interrupted
@@ -171,8 +171,11 @@ fn ctrl_c_on_a_terminal_leaves_no_torn_line() {
         1514249911767318
 
         2 scenarios: 1 passed, 1 stopped in TIME
+        1 not counted: 1 infrastructure; 1 of the other 1 passed (10
+        0 %)
         results and ledgers: out
         kept: rehearse runs RUN
+        to go on: rehearse run --resume RUN
         --- stderr
     "#]]);
 }

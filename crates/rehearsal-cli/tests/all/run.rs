@@ -235,7 +235,7 @@ fn an_unmocked_tool_is_an_error_with_a_mock_to_paste() {
     ran.check(&expect![[r#"
         exit 1
         --- stdout
-        ERROR    Calls what nobody mocked  TIME
+        ERROR    Calls what nobody mocked  TIME  not counted: tool
                  a.scenario.yaml
                  step 1: did not come to its end
                  step 2: skipped, because an earlier step did not come to its end
@@ -254,6 +254,7 @@ fn an_unmocked_tool_is_an_error_with_a_mock_to_paste() {
                  again: rehearse run a.scenario.yaml --case-seed SEED
 
         1 scenario: 0 passed, 1 with an error in TIME
+        1 not counted: 1 tool; nothing is left to judge the agent by
         --- stderr
         start    Calls what nobody mocked
         ERROR    Calls what nobody mocked  TIME  1 turn
@@ -1318,9 +1319,21 @@ fn help_says_what_there_is() {
                                  the exit code is 2
               --timeout <TIME>   Stop a scenario that takes longer, such as `90s`, `5m` or `500ms`
               --keep             Keep the folders in which commands ran
+              --resume <RUN>     Go on with a run that was killed or interrupted, by the beginning of its
+                                 id, or `last`: what has ended is not run again, and the result is that of
+                                 one run. Options that say where results go can be given anew
+              --failed <RUN>     Run again, with the same seeds, what did not pass in a run, by the
+                                 beginning of its id, or `last`; without paths, with all that it was begun
+                                 with
+              --only <WHAT>      With `--failed`, only what came to this; may be given several times
+                                 [possible values: error, failed, terminated, unjudged, invalid]
               --env-file <FILE>  A file of NAME=value lines, for keys and for the variables that files name
               --jobs <N>         How many cases run side by side [default: 16]
               --repeat <K>       Run each case so many times [default: 1]
+              --valid <K>        Run each case until so many of its runs are valid: one that did not pass by
+                                 the doing of the simulated user, a mock, the judge, the machine or a budget
+                                 is followed by another
+              --valid-tries <N>  With `--valid`, run a case no more often than this [default: 3 times K]
               --seed <N>         Where all chance comes from; the same seed draws the same [default: 0]
               --case-seed <N>    Repeat exactly one run: its seed, as its result shows it
               --fail-fast        Start no further case once one did not pass

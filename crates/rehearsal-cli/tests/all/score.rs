@@ -238,7 +238,7 @@ fn a_judge_is_asked_through_the_model_that_is_named() {
         &expect![[r#"
             exit 1
             --- stdout
-            ERROR    Greets  TIME
+            ERROR    Greets  TIME   not counted: judge
                      out/ledgers/001-greets.jsonl
                      d.scenario.yaml
                      step 1: failed
@@ -290,7 +290,7 @@ fn what_is_not_on_the_ledger_cannot_be_decided() {
         &expect![[r#"
             exit 1
             --- stdout
-            ERROR    Greets  TIME
+            ERROR    Greets  TIME   not counted: infrastructure
                      unended.jsonl
                      a.scenario.yaml
                      step 1: passed

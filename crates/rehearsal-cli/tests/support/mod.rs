@@ -89,6 +89,7 @@ impl From<Output> for Ran {
 fn steady(text: &str) -> String {
     let text = after_each(text, "--case-seed ", "SEED", |c| c.is_ascii_digit());
     let text = after_each(&text, "rehearse runs ", "RUN", |c| c.is_ascii_hexdigit());
+    let text = after_each(&text, "--resume ", "RUN", |c| c.is_ascii_hexdigit());
     let mut steady = String::new();
     let mut rest = text.as_str();
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {

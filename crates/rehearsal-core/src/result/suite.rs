@@ -1,8 +1,10 @@
 //! What the cases of a suite came to together.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::{CaseResult, CaseTable, Verdict};
+use super::{CaseResult, CaseTable, Fault, Verdict};
 
 /// What a suite came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,14 +23,14 @@ pub struct SuiteResult {
 }
 
 impl SuiteResult {
-    /// Whether everything ran and passed.
+    /// Whether everything ran and passed, but for runs in whose place others did.
     pub fn passed(&self) -> bool {
-        self.summary.total > 0 && self.summary.passed == self.summary.total
+        self.summary.passed > 0 && self.summary.passed + self.summary.replaced == self.summary.total
     }
 }
 
 /// How many runs came to what.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// All of them.
@@ -49,6 +51,12 @@ pub struct Summary {
     /// part of the rate.
     #[serde(default, skip_serializing_if = "is_none")]
     pub invalid: u32,
+    /// Of those that say nothing about the agent, how many were followed by others until enough runs of their case did.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub replaced: u32,
+    /// Those that say nothing about the agent, by whose doing it was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<Fault, u32>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
@@ -82,8 +90,11 @@ impl Summary {
 pub struct RepeatStatistics {
     /// The case.
     pub name: String,
-    /// How often it ran.
+    /// How often it ran; where valid runs were wanted, how many of its runs were valid.
     pub runs: u32,
+    /// How many valid runs were wanted, where there are fewer although all tries were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<u32>,
     /// How often it passed.
     pub passed: u32,
     /// For k from 1 to `runs`: the chance that at least one of k runs passes.

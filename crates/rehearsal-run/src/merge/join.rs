@@ -145,7 +145,7 @@ fn signed(number: u64) -> i64 {
 }
 
 fn run_part(part: &Part) -> RunPart {
-    let summary = part.result.suite.summary;
+    let summary = &part.result.suite.summary;
     RunPart {
         shard: part.shard,
         run: part.run.run.id.clone(),
@@ -237,7 +237,7 @@ impl Bringing<'_> {
                 self.case(part, &*store, case).await?;
             }
         }
-        let summary = part.result.suite.summary;
+        let summary = &part.result.suite.summary;
         let said = u64::from(summary.total - summary.not_run);
         if said != kept {
             return Err(MergeError::NotWhole { shard: part.shard, run: from.to_string(), said, kept });

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rehearsal_core::{SessionId, TurnId};
 use rehearsal_store::{
-    Block, Change, Cue, CueId, CueQuery, Draft, GcPolicy, Host, KeptResult, Page, RunQuery, RunRecord,
-    SessionQuery, SessionRecord, Store, StoreError, StoreRef, StoredEvent, Work, WorkKind, WorkOutcome,
-    Write,
+    Block, Change, Cue, CueId, CueQuery, Draft, FreeNumbers, GcPolicy, Host, KeptResult, LastSeen, Page,
+    RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord, Store, StoreError, StoreRef, StoredEvent,
+    Work, WorkKind, WorkOutcome, Write,
 };
 use tokio::sync::broadcast;
 
@@ -238,6 +238,24 @@ impl Store for Shaky {
 
     async fn interrupt_runs(&self, unseen_since: i64, now: i64) -> Result<Vec<String>, StoreError> {
         self.inner.interrupt_runs(unseen_since, now).await
+    }
+
+    async fn last_seen(&self, id: &str) -> Result<Option<LastSeen>, StoreError> {
+        self.inner.last_seen(id).await
+    }
+
+    async fn take_run(
+        &self,
+        id: &str,
+        seen: LastSeen,
+        about: &RunAbout,
+        now: i64,
+    ) -> Result<Option<FreeNumbers>, StoreError> {
+        self.inner.take_run(id, seen, about, now).await
+    }
+
+    async fn drop_cases(&self, run: &str, block: u64, cases: &[u32]) -> Result<(), StoreError> {
+        self.inner.drop_cases(run, block, cases).await
     }
 
     async fn run(&self, id: &str) -> Result<Option<RunRecord>, StoreError> {

@@ -205,6 +205,45 @@ impl Op for FindBlock {
     }
 }
 
+/// Removes cases from the blocks of a run, with what they came to and their sessions.
+#[derive(Debug)]
+pub(crate) struct DropCases {
+    pub(crate) run: String,
+    pub(crate) block: u64,
+    pub(crate) cases: Vec<u32>,
+}
+
+impl Op for DropCases {
+    type Output = ();
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
+        let binds: [Cell; 2] = [self.run.as_str().into(), self.block.into()];
+        let sql = "SELECT heads, results, events FROM blocks WHERE run_id = $1 AND number = $2";
+        let Some(mut row) = first(db, sql, &binds).await? else { return Ok(()) };
+        let (heads, lines) = (block::heads(&row.bytes()?)?, block::lines(block::whole(&row.bytes()?)?)?);
+        let bytes = block::whole(&row.bytes()?)?;
+        let (mut left, mut results, mut events, mut at) = (Vec::new(), String::new(), Vec::new(), 0);
+        for (head, line) in heads.into_iter().zip(lines) {
+            let end = at + head.bytes.iter().sum::<usize>();
+            let own = bytes.get(at..end).ok_or_else(|| odd("a block that is too short"))?;
+            at = end;
+            if !self.cases.contains(&head.number) {
+                results.push_str(&line);
+                results.push('\n');
+                events.extend_from_slice(own);
+                left.push(head);
+            }
+        }
+        if left.is_empty() {
+            db.run("DELETE FROM blocks WHERE run_id = $1 AND number = $2", &binds).await?;
+        } else {
+            put(db, &self.run, self.block, &Packed::pack(&left, results.as_bytes(), &events)?).await?;
+        }
+        told.push(Change::Everything);
+        Ok(())
+    }
+}
+
 /// The result of a run with those of its cases, which stand apart.
 pub(super) async fn with_cases<D: Db>(db: &mut D, run: &str, mut result: Value) -> Result<Value, StoreError> {
     let mut cases = results(db, run, -1, u64::from(u32::MAX)).await?;

@@ -8,6 +8,7 @@ use rehearsal_store::{Recipe, RunAbout};
 
 use crate::checkout::Checkout;
 use crate::load::Loaded;
+use crate::process;
 
 /// The most characters of a run's name.
 const LONGEST: usize = 200;
@@ -35,7 +36,7 @@ pub(super) fn about(name: Option<&str>, models: BTreeSet<String>, recipe: Recipe
         branch: checkout.branch,
         model: (!models.is_empty()).then(|| models.into_iter().collect::<Vec<_>>().join(", ")),
         recipe: Some(Box::new(recipe)),
-        process: None,
+        process: Some(process::this()),
     }
 }
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use rehearsal::scenario_models::ModelBuilder;
-use rehearsal_core::{RunResult, SystemClock};
+use rehearsal_core::{CaseResult, RunResult, SystemClock};
 use rehearsal_js::{WorkerCommand, Workers};
-use rehearsal_run::{Audience, CallsNow, Describe, Driver, OutFolder, Plan};
+use rehearsal_run::{Audience, CallsNow, Describe, Driver, OutFolder, Outlet, Plan, Replay};
 use rehearsal_scenario::{Backstage, Commands, PythonWorkers};
-use rehearsal_sim::{Cancel, CaseMaker, Suite};
+use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Suite};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -21,9 +21,11 @@ use super::outlet::{Again, Left, Wanted, Writer};
 use super::print::Printer;
 use super::progress::Progress;
 use super::recipe::{Ingredients, Times};
+use super::resume::Going;
 use super::shard::{Sharding, Share};
 use super::show::{self, Show};
 use super::tally::Tally;
+use super::valid::ValidArgs;
 use super::{about, calls, interrupt};
 use crate::error::{CommandError, cannot_start};
 use crate::load::Colour;
@@ -43,6 +45,8 @@ pub(crate) struct RunOptions {
     /// Run each case so many times [default: 1]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Running")]
     repeat: Option<u32>,
+    #[command(flatten)]
+    valid: ValidArgs,
     /// Where all chance comes from; the same seed draws the same
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
     seed: u64,
@@ -63,7 +67,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     out: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Results")]
-    place: Place,
+    pub(super) place: Place,
     /// What to call this run in lists, such as `nightly` or `with the new prompt`
     #[arg(long, value_name = "NAME", value_parser = about::name, help_heading = "Results")]
     name: Option<String>,
@@ -75,6 +79,9 @@ pub(crate) struct RunOptions {
     /// The words that stand for this run, where they are others than those with which the program was started.
     #[arg(skip)]
     pub(super) words: Option<Vec<String>>,
+    /// The run that goes on.
+    #[arg(skip)]
+    pub(super) going: Option<Going>,
 }
 
 /// What cases are made with.
@@ -147,6 +154,8 @@ pub(super) struct Job {
     pub(super) noun: &'static str,
     pub(super) models: BTreeSet<String>,
     pub(super) ingredients: Ingredients,
+    /// The runs of cases that are run, by their places among all runs; nothing when all are.
+    pub(super) turns: Option<Arc<[usize]>>,
     pub(super) eval_set: Option<String>,
     pub(super) colour: Colour,
     /// How often its files say that each case is run.
@@ -172,31 +181,34 @@ pub(super) fn drive(
     let out = options.out.as_deref().map(OutFolder::new).transpose();
     let out = out.map_err(|error| CommandError::setup(error).hint("`--out DIR` names another"))?;
     let runtime = Runtime::new().map_err(|error| cannot_start(&error))?;
-    let turns = share.as_ref().map(|share| share.turns.clone());
-    let keeping = if options.no_store {
-        None
-    } else {
-        let mut recipe = job.ingredients.recipe(&options.words(), options.times(job.repeat));
-        if let Some(share) = &share {
-            share.note(&mut recipe);
-        }
-        let about = about::about(options.name.as_deref(), job.models, recipe);
-        let title = share.as_ref().map_or_else(|| job.title.clone(), |share| share.title(&job.title));
-        Some(runtime.block_on(Keeping::begin(&options.place, &title, about))?)
+    let turns = turns(share.as_ref(), job.turns, options)?;
+    let mut recipe = job.ingredients.recipe(&options.words(), options.times(job.repeat));
+    if let Some(share) = &share {
+        share.note(&mut recipe);
+    }
+    let going = options.going.as_ref();
+    going.map_or(Ok(()), |going| going.refuse_other(&recipe))?;
+    let about = about::about(options.name.as_deref(), job.models, recipe);
+    let title = share.as_ref().map_or_else(|| job.title.clone(), |share| share.title(&job.title));
+    let keeping = match going {
+        _ if options.no_store => None,
+        None => Some(runtime.block_on(Keeping::begin(&options.place, &title, about))?),
+        Some(going) => Some(runtime.block_on(Keeping::go_on(&options.place, going, about))?),
     };
     let calls: CallsNow = {
         let models = wings.models.clone();
         Arc::new(move || models.calls())
     };
-    let all = cases.len() as u64 * u64::from(options.repeat(job.repeat));
+    let all = cases.len() as u64 * options.runs(job.repeat);
     let count = turns.as_ref().map_or(all, |turns| turns.len() as u64);
     let progress = Progress::new(options.show.quiet, count, calls.clone());
     if let Some(nothing) = share.as_ref().and_then(Share::nothing) {
         output::message(&nothing);
     }
-    let driver = Driver {
+    let mut driver = Driver {
         plan: options.plan(job.repeat),
         turns: turns.clone(),
+        earlier: None,
         kept: keeping.as_ref().map(|keeping| keeping.run.clone()),
         out,
         cancel: Cancel::default(),
@@ -211,6 +223,18 @@ pub(super) fn drive(
     runtime.spawn(interrupt::listen(driver.cancel.clone(), progress.clone(), is_written));
     let (printer, write) = options.show.printer(job.colour);
     let writer = Arc::new(Writer::new(options.wanted(printer), again, progress.clone(), turns));
+    if let (Some(going), Some(kept)) = (going, &driver.kept) {
+        let told = Replayed {
+            writer: &writer,
+            tally: job.tally.as_deref(),
+            progress: &progress,
+            repeat: driver.plan.repeat,
+        };
+        let how =
+            Replay { cases: cases.len(), repeat: driver.plan.repeat as usize, out: driver.out.as_ref() };
+        let known = runtime.block_on(kept.replay(&how, &told)).map_err(CommandError::setup)?;
+        driver.earlier = Some(going.earlier(known));
+    }
     let mut result = runtime.block_on(driver.run(cases, describe, writer.clone()));
     progress.close();
     result.eval_set = job.eval_set;
@@ -249,9 +273,58 @@ pub(super) fn drive(
         if share.is_some() {
             runtime.block_on(keeping.fold());
         }
+        if result.interrupted {
+            output::message(&format!("to go on: {}", keeping.resume()));
+        }
         keeping.leave();
     }
     Ok(result)
+}
+
+/// The runs of cases that are run here, where that is not all of them: those that are wanted, of those that this part has.
+fn turns(
+    share: Option<&Share>,
+    wanted: Option<Arc<[usize]>>,
+    options: &RunOptions,
+) -> Result<Option<Arc<[usize]>>, CommandError> {
+    let is_part = share.is_some() || wanted.is_some();
+    if options.valid.runs().is_some() && is_part {
+        let what = if share.is_some() { "a part of a run" } else { "what did not pass" };
+        return Err(CommandError::user(format_args!(
+            "`--valid` needs all runs of a case, so it cannot go with {what}"
+        ))
+        .hint("`--repeat K` says how often each case is run"));
+    }
+    Ok(match (share, wanted) {
+        (None, wanted) => wanted,
+        (Some(share), None) => Some(share.turns.clone()),
+        (Some(share), Some(wanted)) => {
+            let own: BTreeSet<usize> = share.turns.iter().copied().collect();
+            Some(wanted.iter().copied().filter(|order| own.contains(order)).collect())
+        }
+    })
+}
+
+/// Takes what cases came to before a run went on.
+struct Replayed<'r> {
+    writer: &'r Writer,
+    tally: Option<&'r Tally>,
+    progress: &'r Progress,
+    repeat: u32,
+}
+
+impl Outlet for Replayed<'_> {
+    fn ended(&self, order: usize, result: CaseResult, run: &CaseRun) {
+        if let Some(tally) = self.tally {
+            tally.count(order / self.repeat.max(1) as usize, result.status);
+        }
+        self.progress.known(result.status);
+        self.writer.ended(order, result, run);
+    }
+
+    fn reads_ledgers(&self, result: &CaseResult) -> bool {
+        self.writer.reads_ledgers(result)
+    }
 }
 
 /// The exit code that says what a run came to.
@@ -272,18 +345,32 @@ fn is_empty_part(result: &RunResult) -> bool {
 
 impl RunOptions {
     /// How often each case is run, where its files say something or nothing.
-    fn repeat(&self, said: Option<u32>) -> u32 {
+    pub(super) fn repeat(&self, said: Option<u32>) -> u32 {
+        if let Some(tries) = self.valid.tries() {
+            return tries;
+        }
         // One run that is repeated exactly is one run.
         let said = said.filter(|_| self.case_seed.is_none());
         self.repeat.or(said).unwrap_or(1)
     }
 
     fn times(&self, said: Option<u32>) -> Times {
-        Times { repeat: self.repeat(said), seed: self.seed, exact_seed: self.case_seed }
+        let (repeat, valid) = (self.repeat(said), self.valid.runs());
+        Times { repeat, valid, seed: self.seed, exact_seed: self.case_seed }
+    }
+
+    /// Whether other words than those of the program began it.
+    pub(super) fn is_begun(&self) -> bool {
+        self.words.is_some()
     }
 
     fn words(&self) -> Vec<String> {
         self.words.clone().unwrap_or_else(words::here)
+    }
+
+    /// How many runs of each case are wanted.
+    fn runs(&self, said: Option<u32>) -> u64 {
+        u64::from(self.valid.runs().unwrap_or_else(|| self.repeat(said)))
     }
 
     /// The same options with another number of cases that run side by side.
@@ -299,6 +386,7 @@ impl RunOptions {
             repeat: self.repeat(said),
             jobs: self.jobs.or_else(project::jobs).map_or(Suite::DEFAULT_JOBS, |jobs| jobs as usize),
             fail_fast: self.fail_fast,
+            valid: self.valid.runs(),
         }
     }
 

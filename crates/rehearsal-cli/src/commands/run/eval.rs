@@ -57,6 +57,12 @@ pub(crate) struct EvalArgs {
     options: RunOptions,
 }
 
+impl EvalArgs {
+    pub(super) fn options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+}
+
 pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode, CommandError> {
     let imported = read_eval_set(&args.file)?;
     note(&args.file, &imported.notes);
@@ -77,6 +83,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode, CommandError> {
         noun: "case",
         models: about::model(&file.agent, &file.models).into_iter().collect(),
         ingredients: ingredients(args, &set)?,
+        turns: None,
         eval_set: Some(set.eval_set_id.clone()),
         colour: args.color,
         repeat: None,

@@ -119,6 +119,9 @@ fn test_case(result: &CaseResult, file: &str) -> TestCase {
     let mut case = TestCase::new(visible(&name).into_owned(), status);
     case.set_classname(visible(file).into_owned());
     case.set_time(Duration::from_millis(result.duration_ms));
+    if let Some(fault) = result.fault {
+        case.add_property(("fault", fault.to_string().as_str()));
+    }
     case
 }
 

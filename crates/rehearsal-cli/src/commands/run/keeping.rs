@@ -8,10 +8,11 @@ use rehearsal_core::SystemClock;
 use rehearsal_run::{CaseKey, Counts, KeptRun, Watch};
 use rehearsal_sim::CaseRun;
 use rehearsal_sim::person::{PersonCue, PersonPart};
-use rehearsal_store::RunAbout;
+use rehearsal_store::{RunAbout, RunRecord};
 use serde_json::Value;
 
 use super::progress::Progress;
+use super::resume::Going;
 use crate::error::CommandError;
 use crate::output;
 use crate::place::Place;
@@ -30,6 +31,24 @@ impl Keeping {
         let store = place.open().await.map_err(failed)?;
         let run = KeptRun::begin(store, Arc::new(SystemClock), title, about).await;
         Ok(Self { run: run.map_err(|error| failed(CommandError::setup(error)))?, place: place.clone() })
+    }
+
+    /// Opens the store and goes on keeping a run.
+    pub(super) async fn go_on(place: &Place, going: &Going, about: RunAbout) -> Result<Self, CommandError> {
+        let store = place.open().await?;
+        // What it was made from, and what it is called, is as it was.
+        let before = going.record.about.clone();
+        let about =
+            RunAbout { process: about.process, name: about.name.or_else(|| before.name.clone()), ..before };
+        let record = RunRecord { about, ..going.record.clone() };
+        let run = KeptRun::take_over(store, Arc::new(SystemClock), record, going.seen).await;
+        Ok(Self { run: run.map_err(CommandError::setup)?, place: place.clone() })
+    }
+
+    /// The command that goes on with the run.
+    pub(super) fn resume(&self) -> String {
+        let id = self.run.id();
+        format!("rehearse run --resume {}{}", crate::shelf::short(&id), self.place.option())
     }
 
     /// Leaves the store as it is when the program ends. Everything is written; to fold the log of `SQLite` into its file

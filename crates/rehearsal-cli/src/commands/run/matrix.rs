@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::RunArgs;
 use super::drive::RunOptions;
+use super::resume::AgainArgs;
 use crate::error::CommandError;
 use crate::load::{Colour, Compat, Completeness, Selection, role_and_model};
 use crate::times::duration;
@@ -61,6 +62,12 @@ pub(crate) struct MatrixArgs {
     options: RunOptions,
 }
 
+impl MatrixArgs {
+    pub(super) fn options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+}
+
 pub(crate) fn run(args: MatrixArgs) -> Result<ExitCode, CommandError> {
     let selection = Selection {
         paths: vec![args.path],
@@ -85,6 +92,7 @@ pub(crate) fn run(args: MatrixArgs) -> Result<ExitCode, CommandError> {
         keep_going: false,
         timeout: args.timeout,
         keep: false,
+        again: AgainArgs::default(),
         options: args.options.with_jobs(args.parallel),
     };
     super::run(&mut run)

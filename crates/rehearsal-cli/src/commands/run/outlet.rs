@@ -151,6 +151,11 @@ impl Writer {
 }
 
 impl Outlet for Writer {
+    fn reads_ledgers(&self, result: &CaseResult) -> bool {
+        let Wanted { printer, json, more, .. } = &self.wanted;
+        printer.shows_transcript(result.status) || (*json && more.reads_ledgers())
+    }
+
     fn ended(&self, order: usize, mut result: CaseResult, run: &CaseRun) {
         if result.scenario.is_some() {
             self.made.store(true, Ordering::Relaxed);

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use rehearsal_core::{
     CaseResult, CaseTable, EvaluationResult, EvaluationScope, Evidence, Failure, Ledger, LineKind,
-    MetricResult, MetricStatus, Phase, StepResult, StepStatus, SuiteResult, TableCell, TableRow, Verdict,
-    transcript,
+    MetricResult, MetricStatus, Phase, StepResult, StepStatus, SuiteResult, Summary, TableCell, TableRow,
+    Verdict, transcript,
 };
 
 use super::progress::{seconds, word};
@@ -53,6 +53,11 @@ impl Printer {
         self.paint(code, &format!("{:<8}", word(verdict)))
     }
 
+    /// Whether the transcript of a case that came to this is printed.
+    pub(crate) fn shows_transcript(self, verdict: Verdict) -> bool {
+        verdict != Verdict::Passed || self.detail == Detail::Verbose
+    }
+
     /// A case and what it came to.
     pub(crate) fn case(self, result: &CaseResult, main: &Ledger, told: &Told) -> String {
         let passed = result.status == Verdict::Passed;
@@ -67,7 +72,7 @@ impl Printer {
             "{} {}{repeat}  {}",
             self.verdict(result.status),
             self.paint("1", &one_line(&result.name)),
-            self.paint("2", &seconds(result.duration_ms))
+            self.paint("2", &format!("{}{}", seconds(result.duration_ms), not_counted(result)))
         );
         if let Some(from) = &told.from {
             let _ = writeln!(text, "{MARGIN}{}", one_line(from));
@@ -302,6 +307,11 @@ impl Printer {
                 low * 100.0,
                 high * 100.0
             );
+            if let Some(wanted) = repeat.wanted {
+                let short =
+                    format!("only {} of {wanted} runs were valid when all tries were taken", repeat.runs);
+                let _ = writeln!(text, "{}: {}", one_line(&repeat.name), self.paint("31", &short));
+            }
         }
         let runs = if repeats.is_empty() { noun } else { "run" };
         let plural = if summary.total == 1 { "" } else { "s" };
@@ -322,8 +332,34 @@ impl Printer {
                 .map(|(count, what, code)| self.paint(code, &format!("{count} {what}"))),
         );
         let _ = write!(text, "{} {runs}{plural}: {} in {}", summary.total, parts.join(", "), seconds(took));
+        if summary.invalid > 0 {
+            let _ = write!(text, "\n{}", self.paint("33", &left_out(summary)));
+        }
         text
     }
+}
+
+/// Whose doing it was, where that is not the agent's.
+fn not_counted(result: &CaseResult) -> String {
+    match result.fault.filter(|fault| !fault.is_of_agent()) {
+        Some(fault) => format!("  not counted: {fault}"),
+        None => String::new(),
+    }
+}
+
+/// What is left out of the rate, and the rate without it.
+fn left_out(summary: &Summary) -> String {
+    let faults = summary.faults.iter().map(|(fault, count)| format!("{count} {fault}"));
+    let faults = faults.collect::<Vec<_>>().join(", ");
+    let rest = (summary.total - summary.not_run).saturating_sub(summary.invalid);
+    let rate = match rest {
+        0 => "nothing is left to judge the agent by".to_owned(),
+        rest => {
+            let share = 100.0 * f64::from(summary.passed) / f64::from(rest);
+            format!("{} of the other {rest} passed ({share:.0} %)", summary.passed)
+        }
+    };
+    format!("{} not counted: {faults}; {rate}", summary.invalid)
 }
 
 /// The most cases of a table that are shown unless all are asked for.

@@ -140,6 +140,18 @@ impl Progress {
         }
     }
 
+    /// Counts a case that ended before the run went on.
+    pub(super) fn known(&self, verdict: Verdict) {
+        if let Self::Live(live) = self {
+            let mut state = live.state();
+            if verdict != Verdict::Passed {
+                state.not_passed += 1;
+                live.describe(&state);
+            }
+            live.total.inc(1);
+        }
+    }
+
     /// Writes something while what changes is taken away.
     pub(super) fn beside(&self, write: impl FnOnce()) {
         match self {

@@ -39,6 +39,8 @@ pub(crate) struct Ingredients {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) repeat: u32,
+    /// How many valid runs are wanted of each, where that is so.
+    pub(crate) valid: Option<u32>,
     pub(crate) seed: u64,
     pub(crate) exact_seed: Option<u64>,
 }
@@ -64,13 +66,13 @@ impl Ingredients {
         }
     }
 
-    fn digest(&self, Times { repeat, seed, exact_seed }: Times) -> String {
+    fn digest(&self, Times { repeat, valid, seed, exact_seed }: Times) -> String {
         let mut digest = Digest::default();
         digest.text(FORM);
         digest.texts(self.cases.iter().map(|name| &**name));
         digest.texts(self.files.values().map(String::as_str));
         digest.texts(self.settings.iter().flat_map(|(name, value)| [*name, value.as_str()]));
-        digest.text(&format!("{repeat} {seed} {exact_seed:?}"));
+        digest.text(&format!("{repeat} {valid:?} {seed} {exact_seed:?}"));
         digest.hex()
     }
 }
@@ -91,4 +93,31 @@ pub(crate) fn listed(values: impl IntoIterator<Item = String>) -> String {
     let mut values: Vec<String> = values.into_iter().collect();
     values.sort();
     digest::of(&values.join("\u{1f}"))
+}
+/// What is said about the difference between what a run was made from and what is there now.
+pub(crate) fn difference(before: &Recipe, now: &Recipe) -> Vec<String> {
+    let mut told = Vec::new();
+    for (name, digest) in &before.files {
+        match now.files.get(name) {
+            None => told.push(format!("`{name}` is not run any more")),
+            Some(other) if other != digest => {
+                told.push(format!("`{name}`, or something that it names, has changed"))
+            }
+            Some(_) => {}
+        }
+    }
+    if before.files.len() < MOST_FILES {
+        let new = now.files.keys().filter(|name| !before.files.contains_key(*name));
+        told.extend(new.map(|name| format!("`{name}` was not run before")));
+    }
+    if before.cases != now.cases {
+        told.push(format!("it had {} cases and would have {} now", before.cases, now.cases));
+    }
+    if before.repeat != now.repeat {
+        told.push(format!(
+            "each case was run {} times and would be run {} times now",
+            before.repeat, now.repeat
+        ));
+    }
+    told
 }

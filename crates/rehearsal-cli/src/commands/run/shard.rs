@@ -42,6 +42,11 @@ pub(super) struct Share {
 }
 
 impl Sharding {
+    /// The run is this part of one, whatever was said here, or none.
+    pub(super) fn set(&mut self, shard: Option<Shard>) {
+        self.shard = shard;
+    }
+
     /// Which part of a run this is, where it is one.
     pub(super) fn shard(&self) -> Option<Shard> {
         self.shard

@@ -43,6 +43,11 @@ pub(super) struct More {
 }
 
 impl More {
+    /// Whether it is read from the ledgers of a case.
+    pub(super) fn reads_ledgers(self) -> bool {
+        self.events || self.reports
+    }
+
     pub(super) fn add_to(self, case: &mut CaseResult, run: &CaseRun, told: &Told) {
         if self.reports {
             let printer = Printer { detail: Detail::Verbose, colour: false };
