@@ -269,6 +269,16 @@ export interface Summary {
    * part of the rate.
    */
   invalid?: number;
+  /**
+   * Of those that say nothing about the agent, how many were followed by others until enough runs of their case did.
+   */
+  replaced?: number;
+  /**
+   * Those that say nothing about the agent, by whose doing it was.
+   */
+  faults?: {
+    [k: string]: number;
+  };
 }
 /**
  * What one run of a case came to: of a case in Rust, of an ADK `EvalSet`, or of a scenario, which has steps.
@@ -353,6 +363,12 @@ export interface CaseResult {
    * What its models cost in US dollars, where every one of them has a price.
    */
   cost?: number | null;
+  /**
+   * What a million tokens of its models cost, by their names, as far as its file says so.
+   */
+  prices?: {
+    [k: string]: ModelPrice;
+  };
   /**
    * The folder in which its commands ran, where it was kept.
    */
@@ -755,6 +771,23 @@ export interface Usage {
   thoughts?: number;
 }
 /**
+ * What a model costs, in US dollars for a million tokens.
+ */
+export interface ModelPrice {
+  /**
+   * For tokens read.
+   */
+  input: number;
+  /**
+   * For tokens written.
+   */
+  output: number;
+  /**
+   * For tokens read from a cache; as for others unless told.
+   */
+  cached?: number | null;
+}
+/**
  * What the repeats of one case say together.
  */
 export interface RepeatStatistics {
@@ -763,9 +796,13 @@ export interface RepeatStatistics {
    */
   name: string;
   /**
-   * How often it ran.
+   * How often it ran; where valid runs were wanted, how many of its runs were valid.
    */
   runs: number;
+  /**
+   * How many valid runs were wanted, where there are fewer although all tries were taken.
+   */
+  wanted?: number | null;
   /**
    * How often it passed.
    */

@@ -1396,6 +1396,15 @@ export interface components {
              *     part of the rate.
              */
             invalid?: number;
+            /**
+             * Format: uint32
+             * @description Of those that say nothing about the agent, how many were followed by others until enough runs of their case did.
+             */
+            replaced?: number;
+            /** @description Those that say nothing about the agent, by whose doing it was. */
+            faults?: {
+                [key: string]: number;
+            };
         };
         /** @description What one run of a case came to: of a case in Rust, of an ADK `EvalSet`, or of a scenario, which has steps. */
         CaseResult: {
@@ -1461,6 +1470,10 @@ export interface components {
              * @description What its models cost in US dollars, where every one of them has a price.
              */
             cost?: number | null;
+            /** @description What a million tokens of its models cost, by their names, as far as its file says so. */
+            prices?: {
+                [key: string]: components["schemas"]["ModelPrice"];
+            };
             /** @description The folder in which its commands ran, where it was kept. */
             folder?: string | null;
             /** @description Its ledgers, by file, where they were written. */
@@ -1815,15 +1828,38 @@ export interface components {
              */
             thoughts?: number;
         };
+        /** @description What a model costs, in US dollars for a million tokens. */
+        ModelPrice: {
+            /**
+             * Format: double
+             * @description For tokens read.
+             */
+            input: number;
+            /**
+             * Format: double
+             * @description For tokens written.
+             */
+            output: number;
+            /**
+             * Format: double
+             * @description For tokens read from a cache; as for others unless told.
+             */
+            cached?: number | null;
+        };
         /** @description What the repeats of one case say together. */
         RepeatStatistics: {
             /** @description The case. */
             name: string;
             /**
              * Format: uint32
-             * @description How often it ran.
+             * @description How often it ran; where valid runs were wanted, how many of its runs were valid.
              */
             runs: number;
+            /**
+             * Format: uint32
+             * @description How many valid runs were wanted, where there are fewer although all tries were taken.
+             */
+            wanted?: number | null;
             /**
              * Format: uint32
              * @description How often it passed.

@@ -1337,6 +1337,10 @@ fn help_says_what_there_is() {
               --seed <N>         Where all chance comes from; the same seed draws the same [default: 0]
               --case-seed <N>    Repeat exactly one run: its seed, as its result shows it
               --fail-fast        Start no further case once one did not pass
+              --shard <I/N>      Run one part of a run, such as `2/5` for the second of five; `rehearse
+                                 merge` joins all parts into one run [env: REHEARSE_SHARD=]
+              --plan <FILE>      Take the parts from a plan that `rehearse plan` wrote, so that they take
+                                 about as long
 
         Limits:
               --max-calls <N>  How many calls each model is asked at once, at most; what its provider takes
