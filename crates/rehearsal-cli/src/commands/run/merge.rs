@@ -269,7 +269,7 @@ fn told(error: &MergeError) -> CommandError {
             Some(format!("name where they are kept, or run them: `rehearse run … --shard {first}`"))
         }
         MergeError::Unfinished { shard, id, .. } => Some(format!(
-            "`rehearse run --resume {}` goes on with it, `--shard {shard}` runs it again",
+            "`rehearse run --resume {} --store …` goes on with it where it is kept, `--shard {shard}` runs it again",
             short(id)
         )),
         MergeError::Twice { .. } | MergeError::NotWhole { .. } | MergeError::Gap { .. } => {

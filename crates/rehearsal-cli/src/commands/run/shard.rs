@@ -11,7 +11,7 @@ use rehearsal_sim::turns_of;
 use rehearsal_store::Recipe;
 
 use crate::error::CommandError;
-use crate::{files, output};
+use crate::{files, output, words};
 
 /// What the machine is called on which a part runs.
 const MACHINE: &str = "REHEARSE_NODE";
@@ -74,6 +74,12 @@ impl Share {
         recipe.plan.clone_from(&self.plan);
         recipe.machine.clone_from(&self.machine);
         recipe.attempt = self.attempt;
+        // Whoever goes on with it may have another variable, or none.
+        let is_said = |word: &words::Word| word.option.as_deref() == Some("shard");
+        if !recipe.arguments.is_empty() && !words::of(&recipe.arguments).iter().any(is_said) {
+            let words = ["--shard".to_owned(), self.shard.to_string()];
+            recipe.arguments.splice(1..1, words);
+        }
     }
 
     /// What the run is called in lists that is this part of one with this title.
