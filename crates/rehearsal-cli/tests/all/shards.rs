@@ -52,7 +52,7 @@ fn folder() -> Folder {
 const ALL: &str = "run a b --repeat 3 --seed 5";
 
 fn json(folder: &Folder, name: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(folder.path().join(name)).unwrap()).unwrap()
+    rehearsal_core::json::from_str(&fs::read_to_string(folder.path().join(name)).unwrap()).unwrap()
 }
 
 /// A result without times and ids, and without what says that it was merged.
@@ -109,7 +109,10 @@ fn three_parts_merged_are_one_run() {
 
     let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let (one_result, all_result) = (timeless(json(&folder, "one.json")), timeless(json(&folder, "all.json")));
-    assert_eq!(serde_json::to_string(&one_result).unwrap(), serde_json::to_string(&all_result).unwrap());
+    assert_eq!(
+        rehearsal_core::json::to_string(&one_result).unwrap(),
+        rehearsal_core::json::to_string(&all_result).unwrap()
+    );
     assert_eq!(one_result["summary"]["total"], 24);
     assert_eq!(plain(&text("one.xml")), plain(&text("all.xml")));
     assert_eq!(plain(&one.stdout), plain(&merged.stdout));
@@ -121,7 +124,7 @@ fn three_parts_merged_are_one_run() {
                 let lines = fs::read_to_string(&path).unwrap();
                 let lines: Vec<String> = lines
                     .lines()
-                    .map(|line| timeless(serde_json::from_str(line).unwrap()).to_string())
+                    .map(|line| timeless(rehearsal_core::json::from_str(line).unwrap()).to_string())
                     .collect();
                 (path.file_name().unwrap().display().to_string(), lines.join("\n"))
             })
@@ -163,7 +166,7 @@ fn parts_in_one_store_are_merged_there() {
     let merged = folder.run("merge ci-7 --store team.db --quiet");
     assert_eq!(merged.code, 1, "{}", merged.stderr);
     let runs = folder.run("runs --store team.db --json");
-    let runs: Value = serde_json::from_str(&runs.stdout).unwrap();
+    let runs: Value = rehearsal_core::json::from_str(&runs.stdout).unwrap();
     assert_eq!(runs.as_array().unwrap().len(), 3);
     let named: Vec<&Value> = runs.as_array().unwrap().iter().map(|run| &run["name"]).collect();
     assert_eq!(named, ["ci-7"; 3]);
@@ -180,7 +183,7 @@ fn the_option_goes_before_the_variable_and_what_is_no_part_is_refused() {
     let run = |args: &str, shard: &str| {
         Ran::of(folder.command(&format!("run greets.scenario.yaml {args}")).env("REHEARSE_SHARD", shard))
     };
-    let of = |ran: &Ran| serde_json::from_str::<Value>(&ran.stdout).unwrap()["shard"].clone();
+    let of = |ran: &Ran| rehearsal_core::json::from_str::<Value>(&ran.stdout).unwrap()["shard"].clone();
     assert_eq!(of(&run("--json -", "2/3")), json!({"index": 2, "of": 3}));
     assert_eq!(of(&run("--json - --shard 1/4", "2/3")), json!({"index": 1, "of": 4}));
     for wrong in ["", "0/3", "4/3", "x", "1", "-1/2"] {
