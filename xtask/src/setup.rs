@@ -18,7 +18,9 @@ use std::process::{Command, ExitCode};
 
 pub(crate) use npm::{LIBRARY, SERVERS, compile_library, tool_of};
 pub(crate) use postgres::{Programs, is_root};
-pub(crate) use python::{ADK, ADK_OLDEST, BENCHMARKS, BOOK, Environment, ORACLE, PUBLISHED, RAY, wheelhouse};
+pub(crate) use python::{
+    ADK, ADK_OLDEST, ANALYSIS, BENCHMARKS, BOOK, Environment, ORACLE, PUBLISHED, RAY, wheelhouse,
+};
 pub(crate) use web::chromium;
 
 use crate::child;

@@ -65,6 +65,8 @@ enum Step {
     Worlds,
     /// A run is spread over the nodes of a Ray cluster, one of which dies
     Ray,
+    /// `DuckDB` and Polars read the tables that runs are exported to
+    Analysis,
     /// The server keeps to its `OpenAPI` description, whatever it is asked
     Api,
     /// The page: types, lints, format, unit tests
@@ -140,6 +142,7 @@ impl Step {
                 | Self::Published
                 | Self::Worlds
                 | Self::Ray
+                | Self::Analysis
                 | Self::Api
                 | Self::Js
                 | Self::Browser
@@ -173,6 +176,7 @@ impl Step {
             Self::Published => python::published(stage),
             Self::Worlds => python::worlds(stage),
             Self::Ray => python::ray(stage),
+            Self::Analysis => python::analysis(stage),
             Self::Api => api::check(stage),
             Self::Web => web::check(stage),
             Self::Js => js::check(stage),

@@ -80,6 +80,17 @@ pub(crate) const RAY: Environment = Environment {
     imports: "import httpx, pytest, ray",
 };
 
+/// What people analyse runs with.
+pub(crate) const ANALYSIS: Environment = Environment {
+    name: "python analysis",
+    folder: "python/analysis",
+    requirements: "python/requirements/analysis.txt",
+    cost: "a few seconds, 270 MB",
+    shares: None,
+    pip: LOCKED,
+    imports: "import duckdb, polars, pytest",
+};
+
 /// mdBook, which is a program that somebody put into a wheel: nothing is compiled for it.
 pub(crate) const BOOK: Environment = Environment {
     name: "mdbook",
@@ -185,7 +196,8 @@ pub(super) fn install(workspace: &Workspace) -> Result<(), Failure> {
     thread::scope(|scope| {
         let others = scope.spawn(|| {
             let done = ORACLE.install(workspace).and_then(|()| ADK_OLDEST.install(workspace));
-            done.and_then(|()| BENCHMARKS.install(workspace)).and_then(|()| RAY.install(workspace))
+            let done = done.and_then(|()| BENCHMARKS.install(workspace));
+            done.and_then(|()| ANALYSIS.install(workspace)).and_then(|()| RAY.install(workspace))
         });
         let newest = install_published(workspace);
         let others = others.join().unwrap_or_else(|_| Err(Failure::new("a thread of this chore panicked")));

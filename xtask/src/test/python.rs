@@ -7,7 +7,7 @@ use super::counts::Counts;
 use super::parallel::{self, Job};
 use super::stage::Stage;
 use crate::failure::Failure;
-use crate::setup::{ADK, ADK_OLDEST, BENCHMARKS, Environment, PUBLISHED, RAY};
+use crate::setup::{ADK, ADK_OLDEST, ANALYSIS, BENCHMARKS, Environment, PUBLISHED, RAY};
 
 /// Python beside the package: the tests that speak to us through other people's software.
 const TESTS: &str = "tests";
@@ -95,6 +95,13 @@ pub(super) fn ray(stage: &Stage<'_>) -> Result<Counts, Failure> {
     // The nodes, too, find the package here.
     pytest.env("PYTHONPATH", stage.workspace.root.join("python"));
     parallel::run(vec![vec![Job::pytest("pytest, a cluster of Ray", pytest)]])
+}
+
+/// The tables of runs, read with the engines that people have.
+pub(super) fn analysis(stage: &Stage<'_>) -> Result<Counts, Failure> {
+    let folder = stage.folder("tests/analysis", "test_tables.py")?;
+    stage.binary()?;
+    parallel::run(vec![vec![Job::pytest("pytest, DuckDB and Polars", pytest(stage, &ANALYSIS, &folder))]])
 }
 
 fn pytest(stage: &Stage<'_>, environment: &Environment, folder: &Path) -> Command {
