@@ -16,6 +16,11 @@ pub(crate) fn json(text: &str) {
     drop(writeln!(io::stdout().lock(), "{}", shown(text, false, &json_escape)));
 }
 
+/// The same for a piece of JSON, which others follow.
+pub(crate) fn json_piece(text: &str) {
+    drop(write!(io::stdout().lock(), "{}", shown(text, false, &json_escape)));
+}
+
 /// Writes a value to standard output as JSON over several lines.
 pub(crate) fn value(value: &serde_json::Value) {
     json(&rehearsal_core::json::to_string_pretty(value).expect("a value is always written"));

@@ -17,8 +17,7 @@ const HEAD: &str = "\
 
 The columns are flat and keep their order; new ones are added before the last, which is `json` in every table and holds \
 the whole of what the row is about. A column that says nothing of a row is null there; those in **bold** never are. \
-`run`, `place` and `repeat` join the tables. Rows stand in the order in which cases ended; `place` and `repeat` give the \
-order of the suite. Times are in UTC, without a zone. A whole number beyond 64 bits is the largest there is, and as it \
+`run`, `place` and `repeat` join the tables. Rows stand in the order of the suite. Times are in UTC, without a zone. A whole number beyond 64 bits is the largest there is, and as it \
 was in `json`.
 
 Only cases that came to an end are exported, so a run that goes on, or was interrupted, has fewer rows. Sessions that \

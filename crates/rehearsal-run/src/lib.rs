@@ -2,11 +2,12 @@
 //!
 //! A [`Driver`] runs the cases of a suite and gives the result of the run. [`KeptRun`] writes their ledgers into the store
 //! as they grow, and brings what people are asked to those who answer there: its [`Audience`]. [`RunJournal`] is what a
-//! case writes to: the store, the files of an [`OutFolder`], or both. How far a run is, it tells to a [`Watch`]. Nothing
-//! here knows a server or a terminal.
+//! case writes to: the store, the files of an [`OutFolder`], or both. How far a run is, it tells to a [`Watch`]. [`KeptCases`]
+//! reads its cases again. Nothing here knows a server or a terminal.
 
 mod archive;
 mod audience;
+mod cases;
 mod driver;
 mod journal;
 mod kept_run;
@@ -16,6 +17,7 @@ mod resume;
 mod split;
 
 pub use audience::Audience;
+pub use cases::{KeptCases, ReadCase, ReadSession};
 pub use driver::{CallsNow, CaseKey, Describe, Driver, Earlier, Outlet, Plan, Watch};
 pub use journal::{Counts, RunJournal, ledger_path};
 pub use kept_run::{KeptCase, KeptRun};

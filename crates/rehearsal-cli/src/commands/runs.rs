@@ -1,11 +1,10 @@
 //! `rehearse runs`.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
-use rehearsal_core::{CaseResult, Ledger, RunResult, SessionId, SessionPart, Summary};
+use rehearsal_core::{CaseResult, Ledger, RunResult, SessionId, Summary};
+use rehearsal_run::KeptCases;
 use rehearsal_store::{
-    RunAbout, RunQuery, RunRecord, RunStatus, SessionQuery, SessionRecord, Store, read_ledger,
+    RunAbout, RunQuery, RunRecord, RunStatus, SessionQuery, SessionRecord, Store,
 };
 use serde_json::{Value, json};
 
@@ -145,56 +144,120 @@ fn counts(summary: Summary) -> String {
 }
 
 async fn show(args: &RunsArgs, store: &dyn Store, id: &str) -> Result<(), CommandError> {
-    let id = shelf::find_run(store, id).await?.id;
-    let run = store.run(&id).await.map_err(CommandError::setup)?;
-    let run = run.ok_or_else(|| CommandError::user(format_args!("run `{id}` was removed just now")))?;
-    let kept = of_run(store, &run.id).await?;
+    let run = shelf::find_run(store, id).await?;
     if args.json {
-        let mut shown = described(&run);
-        shown["result"] = run.result.unwrap_or(Value::Null);
-        shown["sessions"] = kept.iter().map(sessions::described).collect();
-        output::value(&shown);
-        return Ok(());
+        return as_json(store, &run).await;
     }
     output::data(&format!("run {}  {}", run.id, output::one_line(&run.title)));
     let ended = run.ended_at.map(|at| format!(", ended {}", moment(at))).unwrap_or_default();
     output::data(&format!("{}, began {}{ended}\n", run.status, moment(run.started_at)));
-    results(args, store, &run, &kept).await?;
-    if !kept.is_empty() {
-        output::data("sessions:");
+    results(args, store, &run).await?;
+    let mut is_first = true;
+    each_session(store, &run.id, |session| {
+        if std::mem::take(&mut is_first) {
+            output::data("sessions:");
+        }
+        output::data(&format!("  {}", sessions::line(&session)));
+    })
+    .await
+}
+
+/// Prints all that is known of a run as JSON. Its cases and sessions are written as they are read.
+async fn as_json(store: &dyn Store, run: &RunRecord) -> Result<(), CommandError> {
+    const RESULTS: &str = "\"results\": []";
+    const SESSIONS: &str = "\"sessions\": []";
+    let mut shown = described(run);
+    shown["result"] = run.result.clone().unwrap_or(Value::Null);
+    if let Some(results) = shown["result"].get_mut("results") {
+        *results = json!([]);
     }
-    for session in &kept {
-        output::data(&format!("  {}", sessions::line(session)));
+    shown["sessions"] = json!([]);
+    let frame = rehearsal_core::json::to_string_pretty(&shown).map_err(CommandError::internal)?;
+    // Quotes in a text that somebody wrote are escaped, so these are the lists.
+    let (mut rest, mut list) = (&*frame, List::new(3));
+    if let Some((before, after)) = rest.split_once(RESULTS) {
+        output::json_piece(before);
+        output::json_piece("\"results\": [");
+        let mut cases = KeptCases::of(store, run).await.map_err(CommandError::setup)?;
+        while let Some(case) = cases.next().await.map_err(CommandError::setup)? {
+            let result: Value = rehearsal_core::json::from_str(&case.result).map_err(CommandError::setup)?;
+            list.add(&result)?;
+        }
+        list.end();
+        rest = after;
     }
+    let Some((before, after)) = rest.rsplit_once(SESSIONS) else { unreachable!("they were put there") };
+    output::json_piece(before);
+    output::json_piece("\"sessions\": [");
+    let (mut list, mut written) = (List::new(1), Ok(()));
+    each_session(store, &run.id, |session| {
+        if written.is_ok() {
+            written = list.add(&sessions::described(&session));
+        }
+    })
+    .await?;
+    written?;
+    list.end();
+    output::json(after);
     Ok(())
+}
+
+/// A list that is written as its items come, as it would be written at once.
+struct List {
+    levels: usize,
+    is_empty: bool,
+}
+
+impl List {
+    /// A list whose items stand so deep.
+    fn new(levels: usize) -> Self {
+        Self { levels, is_empty: true }
+    }
+
+    fn indented(&self, levels: usize) -> String {
+        format!("\n{}", "  ".repeat(levels))
+    }
+
+    fn add(&mut self, item: &Value) -> Result<(), CommandError> {
+        let text = rehearsal_core::json::to_string_pretty_within(self.levels, item).map_err(CommandError::internal)?;
+        let comma = if std::mem::take(&mut self.is_empty) { "" } else { "," };
+        output::json_piece(&format!("{comma}{}{text}", self.indented(self.levels)));
+        Ok(())
+    }
+
+    fn end(&self) {
+        let before = if self.is_empty { String::new() } else { self.indented(self.levels - 1) };
+        output::json_piece(&(before + "]"));
+    }
+}
+
+/// Hands over the sessions of a run, oldest first.
+async fn each_session(
+    store: &dyn Store,
+    run: &str,
+    mut take: impl FnMut(SessionRecord),
+) -> Result<(), CommandError> {
+    let mut query =
+        SessionQuery { limit: 1000, run: Some(run.to_owned()), oldest_first: true, ..SessionQuery::default() };
+    loop {
+        let page = store.sessions(&query).await.map_err(CommandError::setup)?;
+        page.items.into_iter().for_each(&mut take);
+        query.page_token = page.next;
+        if query.page_token.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 /// The sessions of a run, oldest first.
 pub(crate) async fn of_run(store: &dyn Store, run: &str) -> Result<Vec<SessionRecord>, CommandError> {
     let mut found = Vec::new();
-    let mut query = SessionQuery {
-        limit: 1000,
-        run: Some(run.to_owned()),
-        oldest_first: true,
-        ..SessionQuery::default()
-    };
-    loop {
-        let page = store.sessions(&query).await.map_err(CommandError::setup)?;
-        found.extend(page.items);
-        query.page_token = page.next;
-        if query.page_token.is_none() {
-            return Ok(found);
-        }
-    }
+    each_session(store, run, |session| found.push(session)).await?;
+    Ok(found)
 }
 
 /// Prints what the run came to, as the run itself printed it.
-async fn results(
-    args: &RunsArgs,
-    store: &dyn Store,
-    run: &RunRecord,
-    kept: &[SessionRecord],
-) -> Result<(), CommandError> {
+async fn results(args: &RunsArgs, store: &dyn Store, run: &RunRecord) -> Result<(), CommandError> {
     let Some(result) = &run.result else {
         let why =
             if run.status == RunStatus::Running { "it runs, or was ended from outside" } else { "none" };
@@ -203,18 +266,17 @@ async fn results(
     };
     let detail = if args.verbose { Detail::Verbose } else { Detail::Normal };
     let printer = Printer { detail, colour: args.color.for_stream(&std::io::stdout()) };
-    let parts: BTreeMap<&str, SessionPart> =
-        kept.iter().map(|session| (session.id.as_str(), session.part)).collect();
     let result = RunResult::read(result.clone()).map_err(|error| {
         CommandError::setup(format_args!("the results of this run cannot be read: {error}"))
     })?;
-    for case in &result.suite.results {
-        let main = case.sessions.iter().find(|id| parts.get(id.as_str()) == Some(&SessionPart::Main));
-        let ledger = match main {
-            Some(id) => read_ledger(store, id).await.map_err(CommandError::setup)?,
+    let mut cases = KeptCases::of(store, run).await.map_err(CommandError::setup)?;
+    while let Some(read) = cases.next().await.map_err(CommandError::setup)? {
+        let case = read.read_result().map_err(CommandError::setup)?;
+        let ledger = match read.main() {
+            Some(main) => main.ledger().map_err(CommandError::setup)?,
             None => Ledger::new(SessionId::new("none")),
         };
-        if let Some(text) = printer.case(case, &ledger, &told(case)).strip_suffix('\n') {
+        if let Some(text) = printer.case(&case, &ledger, &told(&case)).strip_suffix('\n') {
             output::data(text);
         }
     }

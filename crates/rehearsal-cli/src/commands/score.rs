@@ -1,5 +1,6 @@
 //! `rehearse score`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ use rehearsal::scenario_models::ModelBuilder;
 use rehearsal_core::{
     CaseResult, Clock as _, Ledger, RunResult, SessionId, SessionPart, SuiteResult, SystemClock,
 };
+use rehearsal_run::KeptCases;
 use rehearsal_scenario::{Backstage, BuildModel, Commands, NotScorable, Scenario};
 use rehearsal_sim::CaseRun;
 use rehearsal_store::read_ledger;
@@ -258,13 +260,26 @@ async fn of_store(args: &ScoreArgs, id: &Path, cases: &Cases) -> Result<Vec<Scor
             cases.of(&ledger).map_err(|why| not_scorable(format_args!("session `{session}`"), &why))?;
         return Ok(vec![(PathBuf::from(session.as_str()), ledger, scenario)]);
     };
-    let mut found = Vec::new();
-    for session in of_run(&*store, &run.id).await? {
-        let ledger = read_ledger(&*store, &session.id).await.map_err(CommandError::setup)?;
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut take = |id: &SessionId, ledger: Ledger| {
         match cases.of(&ledger) {
-            Ok(scenario) => found.push((PathBuf::from(session.id.as_str()), ledger, scenario)),
+            Ok(scenario) => found.push((PathBuf::from(id.as_str()), ledger, scenario)),
             Err(NotScorable::Part { .. } | NotScorable::Other { .. }) => {}
-            Err(why) => return Err(not_scorable(format_args!("session `{}`", session.id), &why)),
+            Err(why) => return Err(not_scorable(format_args!("session `{id}`"), &why)),
+        }
+        Ok(())
+    };
+    let mut ended = KeptCases::of(&*store, &run).await.map_err(CommandError::setup)?;
+    while let Some(case) = ended.next().await.map_err(CommandError::setup)? {
+        if let Some(main) = case.main() {
+            take(&main.id, main.ledger().map_err(CommandError::setup)?)?;
+        }
+        seen.extend(case.sessions.into_iter().map(|session| session.id));
+    }
+    // What came to no end has sessions too.
+    for session in of_run(&*store, &run.id).await? {
+        if session.part == SessionPart::Main && !seen.contains(&session.id) {
+            take(&session.id, read_ledger(&*store, &session.id).await.map_err(CommandError::setup)?)?;
         }
     }
     if found.is_empty() {

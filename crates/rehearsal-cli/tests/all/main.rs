@@ -12,6 +12,7 @@ mod elizaos;
 mod eval;
 mod examples;
 mod floods;
+mod forms;
 mod hostile;
 mod init;
 mod interrupt;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use rehearsal_core::{CaseResult, SessionId};
 use rehearsal_exchange::parquet::{
     ExportError, ExportedCase, ExportedRun, ExportedSession, Replace, Tables, WrittenTable,
 };
-use rehearsal_store::{EndedCase, RunRecord, RunStatus, SessionRecord, Store};
+use rehearsal_run::{KeptCases, ReadCase, ReadSession};
+use rehearsal_store::{RunRecord, RunStatus, SessionRecord, Store};
 use serde_json::{Value, json};
 
 use super::{ExportArgs, Format};
@@ -15,9 +15,6 @@ use crate::error::{CommandError, Kind, cannot_start, with_causes};
 use crate::output;
 use crate::shelf::{self, short};
 use crate::signals::Signals;
-
-/// How many events are read at a time of a session that is kept by the event.
-const BATCH: u32 = 500;
 
 pub(super) fn run(args: &ExportArgs, folder: &Path) -> Result<(), CommandError> {
     shelf::block_on(async {
@@ -93,76 +90,16 @@ fn told(error: &ExportError, args: &ExportArgs) -> CommandError {
     }
 }
 
-/// Hands over all cases of a run, a block at a time.
+/// Hands over all cases of a run, one after the other.
 async fn fill(store: &dyn Store, run: &RunRecord, tables: &mut Tables) -> Result<(), CommandError> {
-    let (mut after, mut add) =
-        (None, |case| tables.add(case).map_err(|error| CommandError::setup(with_causes(&error))));
-    while let Some(block) = store.block(&run.id, after).await.map_err(CommandError::setup)? {
-        after = Some(block.number);
-        for case in block.cases {
-            add(of_block(store, &run.id, case).await?)?;
-        }
-    }
-    if after.is_some() {
-        return Ok(());
-    }
-    // What earlier versions kept stands in the run itself.
-    let results = run.result.as_ref().and_then(|result| result.get("results")).and_then(Value::as_array);
-    let (mut place, mut last) = (0, None);
-    for result in results.into_iter().flatten() {
-        let repeat = result.get("repeat").and_then(Value::as_u64).unwrap_or_default();
-        if last.is_some_and(|last| repeat <= last) {
-            place += 1;
-        }
-        last = Some(repeat);
-        let result = rehearsal_core::json::text(result);
-        let sessions = of_rows(store, &result).await?;
-        add(ExportedCase { place, result, sessions })?;
+    let mut cases = KeptCases::of(store, run).await.map_err(CommandError::setup)?;
+    while let Some(ReadCase { place, result, sessions }) = cases.next().await.map_err(CommandError::setup)? {
+        let exported = |ReadSession { id, part, lines }| ExportedSession { id, part, lines };
+        let sessions = sessions.into_iter().map(exported).collect();
+        let added = tables.add(ExportedCase { place, result, sessions });
+        added.map_err(|error| CommandError::setup(with_causes(&error)))?;
     }
     Ok(())
-}
-
-/// A case of a block. Where a person played along, its sessions are kept by the event.
-async fn of_block(store: &dyn Store, run: &str, case: EndedCase) -> Result<ExportedCase, CommandError> {
-    let EndedCase { number, place, result, sessions, .. } = case;
-    let id = |part| rehearsal_store::session_id(run, number, part).map_err(CommandError::setup);
-    let mut exported = Vec::new();
-    for session in sessions {
-        let part = session.head.part;
-        exported.push(ExportedSession { id: id(part)?, part, lines: session.lines });
-    }
-    if exported.is_empty() {
-        exported = of_rows(store, &result).await?;
-    }
-    Ok(ExportedCase { place, result, sessions: exported })
-}
-
-/// The sessions that a result names. One that somebody removed is not among them.
-async fn of_rows(store: &dyn Store, result: &str) -> Result<Vec<ExportedSession>, CommandError> {
-    // What cannot be read is told when it is added.
-    let result: Option<CaseResult> = rehearsal_core::json::from_str(result).ok();
-    let mut sessions = Vec::new();
-    for id in result.into_iter().flat_map(|result| result.sessions) {
-        if let Some(session) = store.session(&id).await.map_err(CommandError::setup)? {
-            sessions.push(ExportedSession { part: session.part, lines: lines(store, &id).await?, id });
-        }
-    }
-    Ok(sessions)
-}
-
-/// The events of a session, a line each.
-async fn lines(store: &dyn Store, session: &SessionId) -> Result<Vec<u8>, CommandError> {
-    let (mut lines, mut after) = (Vec::new(), 0);
-    loop {
-        let events = store.events(session, after, BATCH).await.map_err(CommandError::setup)?;
-        let Some(last) = events.last() else { return Ok(lines) };
-        after = last.event.seq;
-        for stored in &events {
-            let line = rehearsal_core::json::to_string(&*stored.event).map_err(CommandError::internal)?;
-            lines.extend_from_slice(line.as_bytes());
-            lines.push(b'\n');
-        }
-    }
 }
 
 fn tell(args: &ExportArgs, run: &RunRecord, folder: &Path, written: &[WrittenTable]) {
