@@ -3,9 +3,7 @@
 use clap::Args;
 use rehearsal_core::{CaseResult, Ledger, RunResult, SessionId, Summary};
 use rehearsal_run::KeptCases;
-use rehearsal_store::{
-    RunAbout, RunQuery, RunRecord, RunStatus, SessionQuery, SessionRecord, Store,
-};
+use rehearsal_store::{RunAbout, RunQuery, RunRecord, RunStatus, SessionQuery, SessionRecord, Store};
 use serde_json::{Value, json};
 
 use crate::commands::run::print::{Detail, Printer};
@@ -219,7 +217,8 @@ impl List {
     }
 
     fn add(&mut self, item: &Value) -> Result<(), CommandError> {
-        let text = rehearsal_core::json::to_string_pretty_within(self.levels, item).map_err(CommandError::internal)?;
+        let text = rehearsal_core::json::to_string_pretty_within(self.levels, item)
+            .map_err(CommandError::internal)?;
         let comma = if std::mem::take(&mut self.is_empty) { "" } else { "," };
         output::json_piece(&format!("{comma}{}{text}", self.indented(self.levels)));
         Ok(())
@@ -237,8 +236,12 @@ async fn each_session(
     run: &str,
     mut take: impl FnMut(SessionRecord),
 ) -> Result<(), CommandError> {
-    let mut query =
-        SessionQuery { limit: 1000, run: Some(run.to_owned()), oldest_first: true, ..SessionQuery::default() };
+    let mut query = SessionQuery {
+        limit: 1000,
+        run: Some(run.to_owned()),
+        oldest_first: true,
+        ..SessionQuery::default()
+    };
     loop {
         let page = store.sessions(&query).await.map_err(CommandError::setup)?;
         page.items.into_iter().for_each(&mut take);
