@@ -344,3 +344,54 @@ fn a_part_leaves_no_file_out() {
         ran.stderr
     );
 }
+
+/// A case whose code tells and waits as long as there is a pipe to tell.
+#[cfg(unix)]
+const WAITS: &str = r#"
+name: Waits
+description: Its code waits
+environment: {type: local, variables: [TELL]}
+run:
+  - lang: sh
+    code: |
+      if [ -p "$TELL" ]; then echo now > "$TELL"; sleep 600; fi
+      echo done
+    evaluations: [{type: string_contains, value: done}]
+judgment: {strategy: all_pass}
+"#;
+
+#[cfg(unix)]
+#[test]
+fn a_part_that_was_killed_is_merged_once_it_has_gone_on() {
+    use std::process::{Command, Stdio};
+
+    let folder = Folder::new(&[("1.scenario.yaml", GREETS), ("2.scenario.yaml", WAITS)]);
+    let tell = folder.path().join("tell");
+    assert!(Command::new("mkfifo").arg(&tell).status().unwrap().success());
+    let part = rehearsal_sim::CaseId { name: "Waits", namesake: 0, repeat: 0 }.part(2);
+    let other = 3 - part;
+    let mut command = folder.command(&format!("run . --store {part}.db --quiet"));
+    command
+        .env("TELL", &tell)
+        .env("REHEARSE_SHARD", format!("{part}/2"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    // Opening the pipe waits until somebody writes to it.
+    assert_eq!(fs::read_to_string(&tell).unwrap(), "now\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::remove_file(&tell).unwrap();
+    let with_tell = |args: &str| Ran::of(folder.command(args).env("TELL", &tell));
+    assert_eq!(with_tell(&format!("run . --shard {other}/2 --store {other}.db --quiet")).code, 0);
+
+    let cut = folder.run("merge 1.db 2.db --store all.db");
+    assert_eq!(cut.code, 2);
+    assert!(cut.stderr.contains(&format!("part {part}/2 did not come to its end")), "{}", cut.stderr);
+    assert!(cut.stderr.contains("`rehearse run --resume "), "{}", cut.stderr);
+    let went_on = with_tell(&format!("run --resume last --store {part}.db"));
+    assert_eq!(went_on.code, 0, "{}", went_on.stderr);
+    let merged = folder.run("merge 1.db 2.db --store all.db");
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert!(merged.stdout.contains("2 scenarios: 2 passed"), "{}", merged.stdout);
+}
