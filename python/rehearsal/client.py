@@ -223,7 +223,7 @@ class _Patience:
         self._pause = _FIRST_PAUSE
         self._since: float | None = None
         self._said = 0.0
-        self._told = ""
+        self._told: str = ""
 
     async def pause(self, why: str, retry_after: str | None = None) -> None:
         moment = time.monotonic()
