@@ -42,8 +42,9 @@ pub use result::{
     BudgetReport, CaseResult, CaseTable, ConversationMetrics, ConversationResult, ConversationTokens,
     ConversationTurn, EvaluationResult, EvaluationScope, Evidence, ExecutionResult, Fault, MetricResult,
     MetricStatus, MockAnswer, MockReport, ModelCalls, ModelPrice, ParseShardError, RESULT_VERSION,
-    RepeatStatistics, RunPart, RunResult, Shard, Spent, StepResult, StepStatus, SuiteResult, Summary,
-    TableCell, TableRow, TableVariant, TokenUsage, TrajectoryKind, TrajectoryStep, Verdict, upgraded,
+    RepeatStatistics, RunPart, RunProgress, RunResult, Shard, Spent, StepResult, StepStatus, SuiteResult,
+    Summary, TableCell, TableRow, TableVariant, TokenUsage, TrajectoryKind, TrajectoryStep, Verdict,
+    upgraded,
 };
 pub use schema::{InvalidSchema, Schema, ToolDeclaration, Unchecked, Violation};
 pub use state::{

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt as _;
 use rehearsal_core::{CaseResult, Clock, ModelCalls, RunResult, Timestamp};
 use rehearsal_sim::person::PersonCue;
-use rehearsal_sim::{Cancel, CaseMaker, CaseRun, OnFirstFailure, Suite, SuiteEvent};
-use rehearsal_store::{RunStatus, StoreError};
+use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Hold, OnFirstFailure, Suite, SuiteEvent};
+use rehearsal_store::{RunStatus, RunWish, StoreError};
 
+use crate::reins::Reins;
 use crate::{Counts, KeptCase, KeptRun, Known, OutFolder, RunJournal, ledger_path};
 
 /// Which run of which case: its place in the suite, and which repeat of it.
@@ -26,6 +27,8 @@ pub trait Watch: Send + Sync {
     fn finished(&self, key: CaseKey, run: &CaseRun);
     /// A person is asked, and waited for until what this gives is dropped.
     fn asked(&self, name: &str, cue: &PersonCue) -> Box<dyn Any + Send>;
+    /// Somebody elsewhere wants this of the run, or takes back what they wanted. It is done.
+    fn wished(&self, _wish: Option<RunWish>) {}
 }
 
 /// How the cases of a run are run.
@@ -102,9 +105,14 @@ impl Driver {
     pub async fn run(&self, cases: Vec<CaseMaker>, describe: Describe, outlet: Arc<dyn Outlet>) -> RunResult {
         let (started_at, reading) = (self.clock.now(), self.clock.monotonic());
         let seats: Arc<Seats> = Arc::default();
+        let repeat = self.plan.repeat.max(1) as usize;
+        if let Some(kept) = &self.kept {
+            let each = self.plan.valid.map_or(repeat, |valid| repeat.min(valid as usize));
+            let planned = self.turns.as_ref().map_or(cases.len() * each, |turns| turns.len());
+            kept.gauge.plan(planned as u64);
+        }
         let suite = self.suite(cases, seats.clone());
         let stems = self.out.as_ref().map(OutFolder::stems);
-        let repeat = self.plan.repeat.max(1) as usize;
         let suite = suite.run_each(move |order, run| {
             let place = order / repeat;
             let seat =
@@ -157,6 +165,16 @@ impl Driver {
         .await
     }
 
+    /// Lets others hold and end the run, where it is kept.
+    fn reins(&self) -> Hold {
+        let hold = Hold::default();
+        if let Some(kept) = &self.kept {
+            let (cancel, calls, watch) = (self.cancel.clone(), self.calls.clone(), self.watch.clone());
+            kept.take(Reins { hold: hold.clone(), cancel, calls, watch });
+        }
+        hold
+    }
+
     fn suite(&self, cases: Vec<CaseMaker>, seats: Arc<Seats>) -> Suite {
         let Plan { seed, case_seed, repeat, jobs, fail_fast, valid } = self.plan;
         let mut suite = Suite::new(cases)
@@ -164,7 +182,8 @@ impl Driver {
             .repeat(repeat)
             .jobs(jobs)
             .clock(self.clock.clone())
-            .cancel(self.cancel.clone());
+            .cancel(self.cancel.clone())
+            .hold(self.reins());
         if fail_fast {
             suite = suite.on_first_failure(OnFirstFailure::Stop);
         }
@@ -191,9 +210,14 @@ impl Driver {
             }
             Arc::new(RunJournal::new(kept, stem, move |counts| watch.counted(key, counts)))
         });
-        let watch = self.watch.clone();
+        let (watch, kept, clock) = (self.watch.clone(), self.kept.clone(), self.clock.clone());
         suite.observe(move |event| match event {
-            SuiteEvent::Started { index, name, repeat } => watch.started((index, repeat), &name),
+            SuiteEvent::Started { index, name, repeat } => {
+                if let Some(kept) = &kept {
+                    kept.gauge.started(&*clock);
+                }
+                watch.started((index, repeat), &name);
+            }
             SuiteEvent::Finished { index, run } => watch.finished((index, run.result.repeat), &run),
             _ => {}
         })

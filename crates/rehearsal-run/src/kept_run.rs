@@ -14,8 +14,9 @@ use rehearsal_core::{
 };
 use rehearsal_sim::person::{People, PersonCue, PersonPart};
 use rehearsal_store::{
-    Change, CueChange, CueId, CueKind, CueStatus, NewCue, NewEvent, NewSession, Payload, RunAbout, RunRecord,
-    RunStatus, SessionRecord, SessionSource, SessionStatus, StoreError, StoreRef, StoredEvent, Write, new_id,
+    Change, CueChange, CueId, CueKind, CueStatus, NewCue, NewEvent, NewSession, Payload, RunAbout, RunLife,
+    RunRecord, RunStatus, SessionRecord, SessionSource, SessionStatus, StoreError, StoreRef, StoredEvent,
+    Write, new_id,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -24,6 +25,8 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::archive::{Archive, Drafts, Part, Sitting, Taken, line};
+use crate::gauge::Gauge;
+use crate::reins::{Reins, Told};
 
 /// Events wait so long for others before they are written. Nobody is told of them before.
 const GATHER: Duration = Duration::from_millis(200);
@@ -35,9 +38,6 @@ const MOST_TOGETHER: usize = 256;
 /// The heartbeat of cues: how often the store is told that this run still waits for them. See
 /// [`CUE_GRACE`](rehearsal_store::CUE_GRACE).
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
-/// The heartbeat of the run: how often the store is told that it goes on. See
-/// [`RUN_GONE_AFTER`](rehearsal_store::RUN_GONE_AFTER).
-const RUN_SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 /// How long to wait before the store is asked again when it could not be used for a moment.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often, and how far apart, something is tried again while the store is away, such as a database that is started
@@ -53,8 +53,8 @@ const TRIES: (u32, Duration) = (240, Duration::from_millis(250));
 /// moment is waited for, by the run as by its people.
 #[derive(Debug)]
 pub struct KeptRun {
-    store: StoreRef,
-    clock: Arc<dyn Clock>,
+    pub(crate) store: StoreRef,
+    pub(crate) clock: Arc<dyn Clock>,
     record: Mutex<RunRecord>,
     pending: Mutex<Vec<(usize, Waiting)>>,
     /// The cases of which something could not be written.
@@ -63,7 +63,11 @@ pub struct KeptRun {
     /// What is being put away because nobody waits for it any more.
     leaving: Mutex<Vec<JoinHandle<()>>>,
     /// The cases that nobody plays along with.
-    archive: Archive,
+    pub(crate) archive: Archive,
+    /// How far it is.
+    pub(crate) gauge: Gauge,
+    /// What it is held and ended by, once it runs.
+    pub(crate) reins: Mutex<Option<Reins>>,
 }
 
 /// One case of a run that is kept: where its events go, and who brings its cues to people.
@@ -127,6 +131,7 @@ impl KeptRun {
             status: RunStatus::Running,
             about,
             result: None,
+            life: RunLife { seen_at: Some(clock.now().as_millisecond()), ..RunLife::default() },
         };
         store.put_run(&record).await?;
         Ok(Self::keep(store, clock, record, 0, 0))
@@ -142,6 +147,8 @@ impl KeptRun {
     ) -> Arc<Self> {
         let archive = Archive::new(store.clone(), &record.id, next_case, next_block);
         let run = Arc::new(Self {
+            gauge: Gauge::new(&*clock),
+            reins: Mutex::default(),
             store,
             clock,
             record: Mutex::new(record),
@@ -152,20 +159,12 @@ impl KeptRun {
             archive,
         });
         let writer = Arc::downgrade(&run);
-        let mut seen = run.clock.monotonic();
+        let mut told = Told::default();
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(GATHER).await;
                 let Some(run) = writer.upgrade() else { return };
-                // Whoever adds the next event, or ends the run, meets the same failure.
-                let _told_later = run.flush_each().await;
-                let _told_later_too = run.archive.flush(Drafts::OfSlowCases).await;
-                let now = run.clock.monotonic();
-                if now.saturating_sub(seen) >= RUN_SIGN_OF_LIFE
-                    && run.store.touch_run(&run.id(), run.clock.now().as_millisecond()).await.is_ok()
-                {
-                    seen = now;
-                }
+                run.tick(&mut told).await;
             }
         });
         run
@@ -179,6 +178,11 @@ impl KeptRun {
     /// Its id in the store.
     pub fn id(&self) -> String {
         self.record().id.clone()
+    }
+
+    /// From now on it can be held and ended by these.
+    pub(crate) fn take(&self, reins: Reins) {
+        *self.reins.lock().unwrap_or_else(PoisonError::into_inner) = Some(reins);
     }
 
     /// The case at this place among those of the run. A person may play along: it is kept by the event.
@@ -265,7 +269,7 @@ impl KeptRun {
     }
 
     /// Writes what waits, and gives the cases of which something could not be written.
-    async fn flush_each(self: &Arc<Self>) -> Result<BTreeMap<usize, StoreError>, StoreError> {
+    pub(crate) async fn flush_each(self: &Arc<Self>) -> Result<BTreeMap<usize, StoreError>, StoreError> {
         let run = self.clone();
         let written = tokio::spawn(async move {
             let mut sessions = run.sessions.lock().await;
@@ -519,7 +523,7 @@ async fn changed(changes: &mut broadcast::Receiver<Change>, session: &SessionId)
     loop {
         match changes.recv().await {
             Ok(Change::Session(other)) if other != *session => {}
-            Ok(Change::Work(_)) => {}
+            Ok(Change::Work(_) | Change::Run(_)) => {}
             _ => return,
         }
     }
@@ -604,6 +608,7 @@ impl KeptCase {
             }
         };
         let is_full = self.run.archive.end(sitting, line);
+        self.run.gauge.ended(result);
         if is_full { outlast(TRIES.0, || self.run.archive.flush(Drafts::OfSlowCases)).await } else { Ok(()) }
     }
 }

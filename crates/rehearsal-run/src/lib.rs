@@ -2,17 +2,20 @@
 //!
 //! A [`Driver`] runs the cases of a suite and gives the result of the run. [`KeptRun`] writes their ledgers into the store
 //! as they grow, and brings what people are asked to those who answer there: its [`Audience`]. [`RunJournal`] is what a
-//! case writes to: the store, the files of an [`OutFolder`], or both. How far a run is, it tells to a [`Watch`]. [`KeptCases`]
-//! reads its cases again. Nothing here knows a server or a terminal.
+//! case writes to: the store, the files of an [`OutFolder`], or both. How far a run is, it tells to a [`Watch`], and
+//! through the store to others, who can hold and end it. [`KeptCases`] reads its
+//! cases again. Nothing here knows a server or a terminal.
 
 mod archive;
 mod audience;
 mod cases;
 mod driver;
+mod gauge;
 mod journal;
 mod kept_run;
 mod merge;
 mod out;
+mod reins;
 mod resume;
 mod split;
 

@@ -135,6 +135,7 @@ impl KeptRun {
                     continue;
                 }
                 known.insert(order, (result.status, result.fault));
+                self.gauge.ended_before(&result);
                 hand_over(store, how, order, result, outlet).await?;
             }
             for (block, cases) in again {

@@ -14,6 +14,7 @@ use crate::metrics::Metrics;
 
 mod agents;
 mod auth;
+mod cases;
 mod cues;
 mod events;
 mod extract;
@@ -27,6 +28,7 @@ mod sessions;
 mod turns;
 mod uploads;
 mod visit;
+mod wishes;
 
 pub(crate) use auth::{Door, pass};
 pub(crate) use pace::Paced;
@@ -100,6 +102,11 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(runs::list))
         .routes(routes!(runs::show, runs::delete))
         .routes(routes!(runs::report))
+        .routes(routes!(cases::cases))
+        .routes(routes!(cases::case))
+        .routes(routes!(wishes::hold))
+        .routes(routes!(wishes::go_on))
+        .routes(routes!(wishes::stop))
         .routes(routes!(uploads::begin))
         .routes(routes!(uploads::put))
         .routes(routes!(operations::lock))

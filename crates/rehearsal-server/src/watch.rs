@@ -73,7 +73,8 @@ impl Watch {
             match changes.recv().await {
                 Ok(Change::Session(id)) => self.tell(&Topic::Session(id)),
                 Ok(Change::Work(host)) => self.tell(&Topic::Work(host)),
-                Ok(Change::Everything) | Err(RecvError::Lagged(_)) => self.tell_all(),
+                // Sessions of its cases have changed with it.
+                Ok(Change::Everything | Change::Run(_)) | Err(RecvError::Lagged(_)) => self.tell_all(),
                 Err(RecvError::Closed) => return,
             }
         }

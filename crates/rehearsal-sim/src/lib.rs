@@ -8,6 +8,7 @@ mod case;
 mod casting;
 mod fault;
 mod feed;
+mod hold;
 mod judge;
 mod mock;
 pub mod person;
@@ -26,6 +27,7 @@ pub use bridge::{
 pub use case::{Case, Judgment, Opening, Termination, UserAgents};
 pub use casting::{Casting, StandIn, ToolPlayer};
 pub use fault::{BUDGET, fault_of, of_failure};
+pub use hold::Hold;
 pub use judge::{Checker, Judges, question_path};
 pub use mock::{Mock, MockContext};
 pub use rejudge::judge_ledger;

@@ -68,7 +68,7 @@ impl Cancel {
         *self.called.borrow()
     }
 
-    async fn cancelled(&self) {
+    pub(crate) async fn cancelled(&self) {
         // The sender is held here, so the channel cannot close while this waits.
         drop(self.called.subscribe().wait_for(|called| *called).await);
     }

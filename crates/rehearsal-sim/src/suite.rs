@@ -13,7 +13,7 @@ use rehearsal_core::{Chance, Clock, Fault, SuiteResult, SystemClock, Verdict};
 use rehearsal_metrics::Tally;
 
 use crate::feed::{Feed, Known};
-use crate::{Cancel, Case, CaseRun, RunOptions};
+use crate::{Cancel, Case, CaseRun, Hold, RunOptions};
 
 /// Many cases, run side by side and reported in order.
 ///
@@ -45,6 +45,7 @@ pub struct Suite {
     observer: Option<Arc<Observer>>,
     journals: Option<Arc<Journals>>,
     cancel: Cancel,
+    hold: Hold,
 }
 
 type Journals = dyn Fn(usize, &str, &RunOptions) -> Arc<dyn Journal> + Send + Sync;
@@ -148,6 +149,7 @@ impl Suite {
             observer: None,
             journals: None,
             cancel: Cancel::default(),
+            hold: Hold::default(),
         }
     }
 
@@ -242,6 +244,13 @@ impl Suite {
         self
     }
 
+    /// The same suite, which can be held from outside by this: no further case starts for as long as it is.
+    #[must_use]
+    pub fn hold(mut self, hold: Hold) -> Self {
+        self.hold = hold;
+        self
+    }
+
     /// Runs the suite, and keeps all its runs in memory. Needs a tokio runtime.
     pub async fn run(&self) -> SuiteRun {
         let kept: Arc<Mutex<Vec<Ended>>> = Arc::default();
@@ -287,9 +296,20 @@ impl Suite {
             };
             options.journal = self.journals.as_ref().map(|make| make(index, &case.name, &options));
             let (observer, on_first_failure) = (self.observer.clone(), self.on_first_failure);
-            let (stop, each, is_replaced) = (stop.clone(), each.clone(), self.valid.is_some());
-            let job =
-                Job { order, index, case, options, observer, on_first_failure, is_replaced, stop, each };
+            let (hold, stop, each) = (self.hold.clone(), stop.clone(), each.clone());
+            let is_replaced = self.valid.is_some();
+            let job = Job {
+                order,
+                index,
+                case,
+                options,
+                observer,
+                on_first_failure,
+                is_replaced,
+                hold,
+                stop,
+                each,
+            };
             async move { (order, job.run().await) }
         };
         let (mut feed, mut tally) = (self.feed(), self.tally());
@@ -385,13 +405,19 @@ struct Job {
     on_first_failure: OnFirstFailure,
     /// Whether another run follows one that says nothing about the agent.
     is_replaced: bool,
+    hold: Hold,
     stop: Arc<AtomicBool>,
     each: Arc<Each>,
 }
 
 impl Job {
     async fn run(self) -> Option<(Verdict, Option<Fault>)> {
-        let Self { order, index, case, options, observer, on_first_failure, is_replaced, stop, each } = self;
+        let Self { order, index, case, options, observer, on_first_failure, is_replaced, hold, stop, each } =
+            self;
+        tokio::select! {
+            () = hold.lifted() => {}
+            () = options.cancel.cancelled() => {}
+        }
         if stop.load(Ordering::SeqCst) || options.cancel.is_cancelled() {
             return None;
         }

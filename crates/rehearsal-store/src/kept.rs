@@ -2,22 +2,22 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use rehearsal_core::{SessionId, TurnId};
+use rehearsal_core::{RunProgress, SessionId, TurnId};
 use tokio::sync::broadcast;
 
 use crate::db::Engine;
 use crate::ops::{
     AbandonCues, DeleteHost, DeleteRun, DeleteSession, DeleteUpload, DeleteUploads, DropCases, FindAnswer,
     FindAnswered, FindBlock, FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindFrame, FindHosts,
-    FindLastSeen, FindLine, FindOld, FindOpenRuns, FindResults, FindRun, FindRuns, FindSession, FindSessions,
-    FindTurn, FindUpload, FindWork, FinishWork, GlanceEvents, HasWork, InterruptRuns, LoseCues, LoseHost,
-    PutBlock, PutChunk, PutDrafts, PutHost, PutRun, Ready, RemoveDrafts, RemoveOld, TakeRun, TakeWork,
-    TouchCues, TouchHost, TouchRun, WriteSession,
+    FindLastSeen, FindLine, FindOld, FindOpenRuns, FindResult, FindResults, FindRun, FindRuns, FindSession,
+    FindSessions, FindTurn, FindUpload, FindWish, FindWork, FinishWork, GlanceEvents, HasWork, InterruptRuns,
+    LoseCues, LoseHost, PutBlock, PutChunk, PutDrafts, PutHost, PutProgress, PutRun, Ready, RemoveDrafts,
+    RemoveOld, TakeRun, TakeWork, TouchCues, TouchHost, TouchRun, WishRun, WriteSession,
 };
 use crate::{
     Block, Change, Cue, CueId, CueQuery, Draft, FreeNumbers, GcPolicy, Host, KeptResult, LastSeen, Page,
-    RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord, Store, StoreError, StoredEvent, Work,
-    WorkKind, WorkOutcome, Write,
+    RunAbout, RunQuery, RunRecord, RunWish, SessionQuery, SessionRecord, Store, StoreError, StoredEvent,
+    Work, WorkKind, WorkOutcome, Write,
 };
 
 /// A store on an engine.
@@ -165,6 +165,23 @@ impl<E: Engine> Store for Kept<E> {
         self.0.change(TouchRun { id: id.to_owned(), now }).await
     }
 
+    async fn put_progress(
+        &self,
+        id: &str,
+        progress: &RunProgress,
+        now: i64,
+    ) -> Result<Option<RunWish>, StoreError> {
+        self.0.change(PutProgress { id: id.to_owned(), progress: progress.clone(), now }).await
+    }
+
+    async fn run_wish(&self, id: &str) -> Result<Option<RunWish>, StoreError> {
+        self.0.look(FindWish(id.to_owned())).await
+    }
+
+    async fn wish_run(&self, id: &str, wish: Option<RunWish>) -> Result<bool, StoreError> {
+        self.0.change(WishRun { id: id.to_owned(), wish }).await
+    }
+
     async fn interrupt_runs(&self, unseen_since: i64, now: i64) -> Result<Vec<String>, StoreError> {
         self.0.change(InterruptRuns { unseen_since, now }).await
     }
@@ -222,6 +239,10 @@ impl<E: Engine> Store for Kept<E> {
 
     async fn block(&self, run: &str, after: Option<u64>) -> Result<Option<Block>, StoreError> {
         self.0.look(FindBlock { run: run.to_owned(), after }).await
+    }
+
+    async fn case_result(&self, run: &str, number: u32) -> Result<Option<KeptResult>, StoreError> {
+        self.0.look(FindResult { run: run.to_owned(), number }).await
     }
 
     async fn delete_run(&self, id: &str) -> Result<(), StoreError> {

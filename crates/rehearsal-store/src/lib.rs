@@ -30,14 +30,14 @@ mod word;
 pub use block::{Block, Draft, EndedCase, SessionHead, SessionLines, session_id};
 pub use error::StoreError;
 pub use gc::{GcPolicy, fold, give_back};
-pub use lease::{CUE_GRACE, RUN_GONE_AFTER};
+pub use lease::{CUE_GRACE, RUN_GONE_AFTER, RUN_SILENT_AFTER};
 pub use ledger::{import_ledger, new_id, read_ledger};
 pub use ops::{FreeNumbers, KeptResult, LastSeen, check_line};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,
-    NewSession, NewWork, Page, Payload, Recipe, RunAbout, RunProcess, RunQuery, RunRecord, RunStatus,
-    SessionQuery, SessionRecord, SessionSource, SessionStatus, StoredEvent, Work, WorkKind, WorkOutcome,
-    Write,
+    NewSession, NewWork, Page, Payload, Recipe, RunAbout, RunLife, RunProcess, RunQuery, RunRecord,
+    RunStatus, RunWish, SessionQuery, SessionRecord, SessionSource, SessionStatus, StoredEvent, Work,
+    WorkKind, WorkOutcome, Write,
 };
 pub use store::{Store, StoreRef, file_of, open};
 pub use truncate::{LONG, beginning};

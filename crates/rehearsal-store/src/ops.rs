@@ -12,7 +12,7 @@ mod upload;
 mod write;
 
 pub use block::KeptResult;
-pub(crate) use block::{DropCases, FindBlock, FindResults, PutBlock, PutDrafts, RemoveDrafts};
+pub(crate) use block::{DropCases, FindBlock, FindResult, FindResults, PutBlock, PutDrafts, RemoveDrafts};
 pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, LoseCues, TouchCues};
 pub(crate) use event::{FindAnswer, FindEvent, FindEvents, FindLine, FindTurn, GlanceEvents};
 pub(crate) use gc::{FindOld, RemoveOld};
@@ -22,7 +22,9 @@ pub(crate) use host::{
 };
 pub(crate) use resume::{FindLastSeen, TakeRun};
 pub use resume::{FreeNumbers, LastSeen};
-pub(crate) use run::{DeleteRun, FindFrame, FindRun, FindRuns, InterruptRuns, PutRun, TouchRun};
+pub(crate) use run::{
+    DeleteRun, FindFrame, FindRun, FindRuns, FindWish, InterruptRuns, PutProgress, PutRun, TouchRun, WishRun,
+};
 pub(crate) use session::{DeleteSession, FindSession, FindSessions, Ready};
 pub(crate) use upload::{DeleteUpload, DeleteUploads, FindUpload, PutChunk};
 pub(crate) use write::WriteSession;

@@ -5,10 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rehearsal_core::{CallId, Event, EventBody, SessionId, SessionPart, Shard, TurnId};
+use rehearsal_core::{CallId, Event, EventBody, RunProgress, SessionId, SessionPart, Shard, TurnId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::lease::RUN_SILENT_AFTER;
 use crate::word::Word as _;
 
 /// How a session stands. It goes from active to one of the others, once.
@@ -520,6 +521,46 @@ pub struct RunRecord {
     /// What it came to: a [`RunResult`](rehearsal_core::RunResult). What earlier versions wrote is read in that form. In
     /// lists, only its `summary` and `duration_ms`.
     pub result: Option<Value>,
+    /// What its process and others tell each other while it goes on.
+    pub life: RunLife,
+}
+
+/// What the process of a run and others tell each other while it goes on. Only when it was seen is kept with the run
+/// itself; a run that is kept anew has no wish.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunLife {
+    /// When its process was last seen, in milliseconds since 1970.
+    pub seen_at: Option<i64>,
+    /// How far it is, or how far it was when its process was last heard.
+    pub progress: Option<RunProgress>,
+    /// What somebody wants its process to do.
+    pub wish: Option<RunWish>,
+}
+
+impl RunLife {
+    /// Whether its process was not seen for so long that nobody need wait for it.
+    pub fn is_silent(&self, now: i64) -> bool {
+        let silent = i64::try_from(RUN_SILENT_AFTER.as_millis()).unwrap_or(i64::MAX);
+        self.seen_at.is_some_and(|seen| now.saturating_sub(seen) > silent)
+    }
+}
+
+/// What somebody wants the process of a run to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunWish {
+    /// To start no further case until this is taken back.
+    Hold,
+    /// To end, as whoever started it can end it. This is not taken back.
+    Stop,
+}
+
+/// The word that stands for it everywhere.
+impl fmt::Display for RunWish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
 }
 
 /// What tells a run from others of the same suite. Whoever starts it finds this out.
@@ -622,6 +663,8 @@ pub enum Change {
     Session(SessionId),
     /// There is work for a host, or work of it was done.
     Work(String),
+    /// A run went on, with sessions of its own, or somebody wants something of it.
+    Run(String),
     /// Anything may have changed.
     Everything,
 }

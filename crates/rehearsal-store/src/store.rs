@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use rehearsal_core::{SessionId, TurnId};
+use rehearsal_core::{RunProgress, SessionId, TurnId};
 use tokio::sync::broadcast;
 
 use crate::kept::Kept;
@@ -15,8 +15,8 @@ use crate::postgres::Postgres;
 use crate::sqlite::{self, Sqlite};
 use crate::{
     Block, Change, Cue, CueId, CueQuery, Draft, FreeNumbers, GcPolicy, Host, KeptResult, LastSeen, Page,
-    RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord, StoreError, StoredEvent, Work, WorkKind,
-    WorkOutcome, Write,
+    RunAbout, RunQuery, RunRecord, RunWish, SessionQuery, SessionRecord, StoreError, StoredEvent, Work,
+    WorkKind, WorkOutcome, Write,
 };
 
 /// A store that is shared.
@@ -135,6 +135,21 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Says that the process of a run is there now.
     async fn touch_run(&self, id: &str, now: i64) -> Result<(), StoreError>;
 
+    /// Says how far a run is, and that its process is there now; gives what somebody wants of it.
+    async fn put_progress(
+        &self,
+        id: &str,
+        progress: &RunProgress,
+        now: i64,
+    ) -> Result<Option<RunWish>, StoreError>;
+
+    /// What somebody wants of a run.
+    async fn run_wish(&self, id: &str) -> Result<Option<RunWish>, StoreError>;
+
+    /// Wants something of a run, or nothing any more. False when it is not running, or when somebody wants it to stop
+    /// already.
+    async fn wish_run(&self, id: &str, wish: Option<RunWish>) -> Result<bool, StoreError>;
+
     /// Marks running runs as interrupted whose processes were not seen since this moment, and tells which. What went on
     /// in them is cancelled.
     async fn interrupt_runs(&self, unseen_since: i64, now: i64) -> Result<Vec<String>, StoreError>;
@@ -184,6 +199,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// A block of a run with its cases whole: the first after the one with this number.
     async fn block(&self, run: &str, after: Option<u64>) -> Result<Option<Block>, StoreError>;
+
+    /// What the case with this number came to, if it is in a block of the run.
+    async fn case_result(&self, run: &str, number: u32) -> Result<Option<KeptResult>, StoreError>;
 
     /// Removes a run with its sessions.
     async fn delete_run(&self, id: &str) -> Result<(), StoreError>;

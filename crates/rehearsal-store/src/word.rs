@@ -3,7 +3,9 @@
 use rehearsal_core::SessionPart;
 
 use crate::db::odd;
-use crate::{CueKind, CueStatus, Payload, RunStatus, SessionSource, SessionStatus, StoreError, WorkKind};
+use crate::{
+    CueKind, CueStatus, Payload, RunStatus, RunWish, SessionSource, SessionStatus, StoreError, WorkKind,
+};
 
 /// An enum that is kept as a word.
 pub(crate) trait Word: Copy + Sized + 'static {
@@ -52,6 +54,10 @@ impl Word for RunStatus {
         (Self::Error, "error"),
         (Self::Interrupted, "interrupted"),
     ];
+}
+
+impl Word for RunWish {
+    const ALL: &'static [(Self, &'static str)] = &[(Self::Hold, "hold"), (Self::Stop, "stop")];
 }
 
 impl Word for WorkKind {

@@ -12,6 +12,9 @@ export type Cue = Schemas["CueView"];
 export type Agent = Schemas["AgentView"];
 export type Run = Schemas["RunView"];
 export type Runs = Schemas["Runs"];
+export type CaseLines = Schemas["CaseLines"];
+export type CaseLine = Schemas["CaseLine"];
+export type Progress = Schemas["RunProgress"];
 export type Answered = Schemas["Answered"];
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

@@ -5,7 +5,7 @@
  * the stream and tells the others. A change only says where to look; what changed is read from the server.
  */
 
-export type Change = { session: string } | "everything";
+export type Change = { session: string } | { run: string } | "everything";
 /** `locked`: the server is there, and does not let this browser in. */
 export type Connection = "connecting" | "open" | "lost" | "locked";
 
@@ -168,6 +168,7 @@ export class Live {
         this.tell({ change });
       };
       source.addEventListener("session", (event) => pass(JSON.parse(event.data) as { session: string }));
+      source.addEventListener("run", (event) => pass(JSON.parse(event.data) as { run: string }));
       source.addEventListener("everything", () => pass("everything"));
     });
   }

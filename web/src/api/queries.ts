@@ -90,7 +90,7 @@ export function followChanges(): () => void {
   const stop = live.onChange((change: Change) => {
     if (change === "everything") readAgain({});
     else {
-      readAgain({ queryKey: ["session", change.session] });
+      if ("session" in change) readAgain({ queryKey: ["session", change.session] });
       lists();
     }
   });

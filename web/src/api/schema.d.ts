@@ -96,7 +96,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Says whenever a session changed. */
+        /** Says whenever a session or a run changed. */
         get: operations["events_changes"];
         put?: never;
         post?: never;
@@ -298,6 +298,77 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runs/{id}/cases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the cases of a run that have ended, a line each, also while the run goes on. What an earlier page gave as `last`
+         *     asks for those that ended since.
+         */
+        get: operations["runs_cases"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{id}/cases/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows what a case of a run came to, whole, by its number in the run. */
+        get: operations["runs_case"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{id}/go-on": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lets a run that is held go on. */
+        post: operations["runs_go_on"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{id}/hold": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Holds a run: it starts no further case until it is let go on. Cases that run come to their end. */
+        post: operations["runs_hold"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs/{id}/report": {
         parameters: {
             query?: never;
@@ -309,6 +380,26 @@ export interface paths {
         get: operations["runs_report"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stops a run, as whoever started it can with Ctrl-C: cases that run are ended, what has ended stays. It is interrupted
+         *     then, and `rehearse run --resume` goes on with it.
+         */
+        post: operations["runs_stop"];
         delete?: never;
         options?: never;
         head?: never;
@@ -704,6 +795,67 @@ export interface components {
             /** @description For the ledger. */
             reason?: string | null;
         };
+        /** @description What a case came to, in a line. */
+        CaseLine: {
+            /**
+             * Format: int32
+             * @description Its number in the run, by which it is shown whole.
+             */
+            number: number;
+            /**
+             * Format: int64
+             * @description Its place in the suite.
+             */
+            place: number;
+            /**
+             * Format: int32
+             * @description Which repeat of it, from 0.
+             */
+            repeat: number;
+            /** @description The case. */
+            name: string;
+            /** @description What it is about. */
+            description?: string;
+            /** @description Words to select it by. */
+            tags?: string[];
+            /** @description Its file, where it has one. */
+            file?: string | null;
+            /** @description What it came to, as its whole result says it. */
+            status: string;
+            /** @description Whose doing it is that it did not pass, as its whole result says it. */
+            fault?: string | null;
+            /** @description Why it did not pass, in words for people, cut. */
+            why?: string | null;
+            /**
+             * Format: int64
+             * @description How long it took.
+             */
+            duration_ms: number;
+            /**
+             * Format: int64
+             * @description How often the agent yielded and was resumed.
+             */
+            turns: number;
+            /**
+             * Format: int64
+             * @description Tokens of all its models, read and written.
+             */
+            tokens: number;
+            /**
+             * Format: double
+             * @description What its models cost in US dollars, where every one of them has a price.
+             */
+            cost?: number | null;
+        };
+        /** @description Cases of a run that have ended, a line each, in the order in which they were kept. */
+        CaseLines: {
+            /** @description The lines. */
+            cases: components["schemas"]["CaseLine"][];
+            /** @description Asks for those that end later; nothing while none has ended. */
+            last?: string | null;
+            /** @description Whether more of them may be there already. */
+            more: boolean;
+        };
         /** @description Something a person is asked to decide. */
         CueView: {
             /** @description Its id; for cues of the model this is the turn's. */
@@ -1056,6 +1208,13 @@ export interface components {
             duration_ms?: number | null;
             /** @description `running`, `passed`, `failed`, `error` or `interrupted`. */
             status: string;
+            progress?: components["schemas"]["RunProgress"];
+            /** @description What somebody wants its process to do: `hold` or `stop`. */
+            wish?: string | null;
+            /** @description Whether it should be running, and its process was not seen for a while. */
+            gone?: boolean;
+            /** @description The command that goes on with it, where it did not come to its end and says what it was made from. */
+            again?: string | null;
             summary?: components["schemas"]["Summary"];
             result?: components["schemas"]["RunResult"];
         };
@@ -1950,6 +2109,34 @@ export interface components {
             /** @description What cases came to by their variants, where a matrix made them. */
             table?: components["schemas"]["CaseTable"] | null;
         };
+        /** @description How far a run is that goes on. Its process says so from time to time; it may be a little further by now. */
+        RunProgress: {
+            /** @description When it was so far. */
+            at: string;
+            /**
+             * Format: uint64
+             * @description How many cases it is to run, repeats counted. More where some are repeated.
+             */
+            planned: number;
+            /**
+             * Format: uint64
+             * @description How many run now.
+             */
+            running: number;
+            /** @description What those came to that have ended: `total` is their number. */
+            ended: components["schemas"]["Summary"];
+            /** @description What those used that have ended. Without costs where a model has no price. */
+            spent: components["schemas"]["Spent"];
+            /** @description How many calls to the models of providers are under way. */
+            calls?: components["schemas"]["ModelCalls"][];
+            /** @description Whether no further case starts for now. */
+            held?: boolean;
+            /**
+             * Format: uint64
+             * @description How long the rest would take at the pace of those that have ended, in milliseconds; nothing while none has.
+             */
+            left_ms?: number | null;
+        };
     };
     responses: never;
     parameters: never;
@@ -2115,7 +2302,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Server-sent events: `session` with its id, or `everything` when anything may have changed. */
+            /** @description Server-sent events: `session` or `run` with its id, or `everything` when anything may have changed. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2529,7 +2716,10 @@ export interface operations {
     };
     runs_show: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether its result has what its cases came to; it has unless told. They can be read apart: `/v1/runs/{id}/cases`. */
+                cases?: boolean;
+            };
             header?: never;
             path: {
                 id: string;
@@ -2587,6 +2777,136 @@ export interface operations {
             };
         };
     };
+    runs_cases: {
+        parameters: {
+            query?: {
+                /** @description Only those that ended after the page that gave this as `last`. */
+                after?: string;
+                /** @description At most so many; 1000 unless told. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Cases in the order in which they were kept. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseLines"];
+                };
+            };
+            /** @description A problem: what was wrong and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    runs_case: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it came to. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseResult"];
+                };
+            };
+            /** @description A problem: what was wrong and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    runs_go_on: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run. Its process does it in a moment. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+            /** @description A problem: what was wrong and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    runs_hold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run. Its process does it in a moment. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+            /** @description A problem: what was wrong and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     runs_report: {
         parameters: {
             query?: never;
@@ -2605,6 +2925,37 @@ export interface operations {
                 };
                 content: {
                     "text/html": string;
+                };
+            };
+            /** @description A problem: what was wrong and what to do. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    runs_stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run. Its process does it in a moment. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
                 };
             };
             /** @description A problem: what was wrong and what to do. */

@@ -40,7 +40,9 @@ export class EventLog {
     this.listeners.add(listener);
     if (this.listeners.size === 1) {
       this.stopFollowing = live.onChange((change) => {
-        if (change === "everything" || change.session === this.session) void this.catchUp();
+        if (change === "everything" || !("session" in change) || change.session === this.session) {
+          void this.catchUp();
+        }
       });
       void this.catchUp();
     }

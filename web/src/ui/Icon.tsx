@@ -20,6 +20,8 @@ const PATHS = {
   search: "M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13Zm5-1.5L21 21",
   export: "M12 3v12m-5-5 5 5 5-5M4 21h16",
   play: "M7 4l13 8-13 8V4Z",
+  pause: "M9 5v14M15 5v14",
+  stop: "M6 6h12v12H6V6Z",
   info: "M12 11v6m0-9.5V8M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18Z",
   bell: "M6 16V10a6 6 0 0 1 12 0v6l2 2H4l2-2Zm4 5h4",
   bellOff: "M6 16V10a6 6 0 0 1 12 0v6l2 2H4l2-2Zm4 5h4M4 3l17 18",

@@ -26,11 +26,14 @@ beforeEach(() => {
   place = document.createElement("div");
   document.body.append(place);
   root = createRoot(place);
+  // Nothing is as high as a row here, and rows without a height would all be in view.
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(58);
 });
 afterEach(async () => {
   await act(async () => root.unmount());
   place.remove();
   location.hash = "";
+  vi.restoreAllMocks();
 });
 
 /** Turns for those who wait for the next one: each comes after what was waiting before it. */

@@ -10,8 +10,8 @@ use rehearsal_core::{
 use rehearsal_metrics::Tally;
 use rehearsal_sim::CaseRun;
 use rehearsal_store::{
-    Block, EndedCase, NewEvent, NewSession, RunAbout, RunRecord, RunStatus, SessionLines, SessionRecord,
-    Store, StoreError, StoreRef, Write, new_id, session_id,
+    Block, EndedCase, NewEvent, NewSession, RunAbout, RunLife, RunRecord, RunStatus, SessionLines,
+    SessionRecord, Store, StoreError, StoreRef, Write, new_id, session_id,
 };
 
 use super::{Merge, MergeError, Part, PartRun};
@@ -112,6 +112,7 @@ impl Merge {
                 ..first.about.clone()
             },
             result: None,
+            life: RunLife::default(),
         }
     }
 

@@ -255,9 +255,9 @@ fn too_many() -> Problem {
     )
 }
 
-/// Says whenever a session changed.
+/// Says whenever a session or a run changed.
 #[utoipa::path(get, path = "/v1/changes", tag = "events",
-    responses((status = 200, description = "Server-sent events: `session` with its id, or `everything` when anything may have changed.",
+    responses((status = 200, description = "Server-sent events: `session` or `run` with its id, or `everything` when anything may have changed.",
         body = String, content_type = "text/event-stream")))]
 pub(super) async fn changes(
     State(app): State<Arc<App>>,
@@ -275,6 +275,9 @@ pub(super) async fn changes(
                 let event = match change {
                     Ok(Change::Session(session)) => {
                         SseEvent::default().event("session").data(json!({"session": session}).to_string())
+                    }
+                    Ok(Change::Run(run)) => {
+                        SseEvent::default().event("run").data(json!({"run": run}).to_string())
                     }
                     Ok(Change::Work(_)) => continue,
                     Ok(Change::Everything) | Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {

@@ -18,7 +18,7 @@ pub(crate) fn documented() -> Vec<(Method, String)> {
         let path: String = path
             .split('/')
             .map(|step| match step {
-                "{seq}" => "1".to_owned(),
+                "{seq}" | "{number}" => "1".to_owned(),
                 step if step.starts_with('{') => uuid(),
                 step => step.to_owned(),
             })

@@ -18,5 +18,6 @@ mod stage;
 mod strangers;
 mod streams;
 mod turns;
+mod underway;
 mod visits;
 mod wire;

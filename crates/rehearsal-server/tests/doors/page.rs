@@ -1,6 +1,6 @@
 //! The page and what it needs of the API.
 
-use rehearsal_store::{RunAbout, RunRecord, RunStatus};
+use rehearsal_store::{RunAbout, RunLife, RunRecord, RunStatus};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -142,6 +142,7 @@ async fn results_of_an_earlier_version_are_given_in_the_form_of_today() {
         status: RunStatus::Failed,
         about: RunAbout::default(),
         result: Some(golden("result-run-1.json")),
+        life: RunLife::default(),
     };
     stage.store().await.put_run(&record).await.unwrap();
     let listed = stage.get("/v1/runs").await.is(200);
@@ -170,6 +171,7 @@ async fn lists_of_runs_say_how_many_passed() {
         status: RunStatus::Running,
         about: RunAbout { name: Some(format!("Run {id}")), ..RunAbout::default() },
         result,
+        life: RunLife::default(),
     };
     let store = stage.store().await;
     let result = json!({"summary": {"total": 3, "passed": 2}, "duration_ms": 1234, "results": ["long"]});
@@ -204,6 +206,7 @@ async fn a_report_of_a_run_is_one_file() {
         status: RunStatus::Passed,
         about: RunAbout::default(),
         result: Some(json!({"summary": {"total": 1, "passed": 1}})),
+        life: RunLife::default(),
     };
     stage.store().await.put_run(&run).await.unwrap();
     stage.get("/v1/runs/none/report").await.refused(404, "not_found");

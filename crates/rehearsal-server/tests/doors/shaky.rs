@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use rehearsal_core::{SessionId, TurnId};
+use rehearsal_core::{RunProgress, SessionId, TurnId};
 use rehearsal_store::{
     Block, Change, Cue, CueId, CueQuery, Draft, FreeNumbers, GcPolicy, Host, KeptResult, LastSeen, Page,
-    RunAbout, RunQuery, RunRecord, SessionQuery, SessionRecord, Store, StoreError, StoreRef, StoredEvent,
-    Work, WorkKind, WorkOutcome, Write,
+    RunAbout, RunQuery, RunRecord, RunWish, SessionQuery, SessionRecord, Store, StoreError, StoreRef,
+    StoredEvent, Work, WorkKind, WorkOutcome, Write,
 };
 use tokio::sync::broadcast;
 
@@ -236,6 +236,23 @@ impl Store for Shaky {
         self.inner.touch_run(id, now).await
     }
 
+    async fn put_progress(
+        &self,
+        id: &str,
+        progress: &RunProgress,
+        now: i64,
+    ) -> Result<Option<RunWish>, StoreError> {
+        self.inner.put_progress(id, progress, now).await
+    }
+
+    async fn run_wish(&self, id: &str) -> Result<Option<RunWish>, StoreError> {
+        self.inner.run_wish(id).await
+    }
+
+    async fn wish_run(&self, id: &str, wish: Option<RunWish>) -> Result<bool, StoreError> {
+        self.inner.wish_run(id, wish).await
+    }
+
     async fn interrupt_runs(&self, unseen_since: i64, now: i64) -> Result<Vec<String>, StoreError> {
         self.inner.interrupt_runs(unseen_since, now).await
     }
@@ -293,6 +310,10 @@ impl Store for Shaky {
 
     async fn block(&self, run: &str, after: Option<u64>) -> Result<Option<Block>, StoreError> {
         self.inner.block(run, after).await
+    }
+
+    async fn case_result(&self, run: &str, number: u32) -> Result<Option<KeptResult>, StoreError> {
+        self.inner.case_result(run, number).await
     }
 
     async fn delete_run(&self, id: &str) -> Result<(), StoreError> {

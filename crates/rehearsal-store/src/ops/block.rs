@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::json;
 use crate::block::{self, Block, CaseHead, Draft, Packed, SessionHead};
-use crate::db::{Cell, Db, Op, first, odd};
+use crate::db::{Cell, Db, Op, Row, first, odd};
 use crate::word::Word as _;
 use crate::{Change, SessionQuery, SessionRecord, SessionSource, SessionStatus, StoreError};
 
@@ -22,6 +22,8 @@ const PUT_DRAFT: &str = "INSERT INTO drafts (run_id, case_number, part, since, h
     head = excluded.head, lines = excluded.lines";
 const RUN_OF: &str = "SELECT id, status FROM runs WHERE substr(id, 9) = $1";
 const BLOCKS_OF_CASE: &str = "SELECT number, heads FROM blocks \
+    WHERE run_id = $1 AND first_case <= $2 AND last_case >= $3 ORDER BY number";
+const RESULTS_OF_CASE: &str = "SELECT number, heads, results FROM blocks \
     WHERE run_id = $1 AND first_case <= $2 AND last_case >= $3 ORDER BY number";
 const DRAFTS_OF_SESSION: &str = "SELECT head, lines FROM drafts \
     WHERE run_id = $1 AND case_number = $2 AND part = $3 ORDER BY since";
@@ -52,7 +54,7 @@ impl Op for PutBlock {
         for case in &self.cases {
             db.run(REMOVE_DRAFTS, &[self.run.as_str().into(), u64::from(*case).into()]).await?;
         }
-        told.push(Change::Everything);
+        told.push(Change::Run(self.run.clone()));
         Ok(())
     }
 }
@@ -107,7 +109,7 @@ impl Op for PutDrafts {
             db.run(REMOVE_DRAFTS, &[self.run.as_str().into(), u64::from(*case).into()]).await?;
         }
         db.run_all(PUT_DRAFT, &self.rows).await.map_err(|(_, error)| error)?;
-        told.push(Change::Everything);
+        told.push(Change::Run(self.run.clone()));
         Ok(())
     }
 }
@@ -121,7 +123,7 @@ impl Op for RemoveDrafts {
 
     async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
         db.run("DELETE FROM drafts WHERE run_id = $1", &[self.0.as_str().into()]).await?;
-        told.push(Change::Everything);
+        told.push(Change::Run(self.0.clone()));
         Ok(())
     }
 }
@@ -164,19 +166,8 @@ async fn results<D: Db>(db: &mut D, run: &str, after: i64, most: u64) -> Result<
         "SELECT number, heads, results FROM blocks WHERE run_id = $1 AND number > $2 ORDER BY number LIMIT {most}"
     );
     let mut found = Vec::new();
-    for mut row in db.rows(&sql, &[run.into(), after.into()]).await? {
-        let (number, heads) = (row.count()?, block::heads(&row.bytes()?)?);
-        let lines = block::lines(block::whole(&row.bytes()?)?)?;
-        if lines.len() != heads.len() {
-            return Err(odd("a block with another number of results than of cases"));
-        }
-        found.extend(heads.into_iter().zip(lines).map(|(head, result)| KeptResult {
-            block: number,
-            number: head.number,
-            place: head.place,
-            repeat: head.repeat,
-            result,
-        }));
+    for row in db.rows(&sql, &[run.into(), after.into()]).await? {
+        found.extend(results_of(row)?);
     }
     Ok(found)
 }
@@ -239,8 +230,46 @@ impl Op for DropCases {
         } else {
             put(db, &self.run, self.block, &Packed::pack(&left, results.as_bytes(), &events)?).await?;
         }
-        told.push(Change::Everything);
+        told.push(Change::Run(self.run.clone()));
         Ok(())
+    }
+}
+
+/// What the cases of a block came to.
+fn results_of(mut row: Row) -> Result<impl Iterator<Item = KeptResult>, StoreError> {
+    let (block, heads) = (row.count()?, block::heads(&row.bytes()?)?);
+    let lines = block::lines(block::whole(&row.bytes()?)?)?;
+    if lines.len() != heads.len() {
+        return Err(odd("a block with another number of results than of cases"));
+    }
+    Ok(heads.into_iter().zip(lines).map(move |(head, result)| KeptResult {
+        block,
+        number: head.number,
+        place: head.place,
+        repeat: head.repeat,
+        result,
+    }))
+}
+
+/// What one case of a run came to, by its number.
+#[derive(Debug)]
+pub(crate) struct FindResult {
+    pub(crate) run: String,
+    pub(crate) number: u32,
+}
+
+impl Op for FindResult {
+    type Output = Option<KeptResult>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let number = u64::from(self.number);
+        let binds = [self.run.as_str().into(), number.into(), number.into()];
+        for row in db.rows(RESULTS_OF_CASE, &binds).await? {
+            if let Some(found) = results_of(row)?.find(|case| case.number == self.number) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 }
 

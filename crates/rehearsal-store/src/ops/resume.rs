@@ -41,8 +41,8 @@ impl Op for FindLastSeen {
     }
 }
 
-const TAKE: &str = "UPDATE runs SET status = 'running', ended_at = NULL, result = NULL, about = $1, seen_at = $2 \
-    WHERE id = $3 AND status = $4 AND COALESCE(seen_at, started_at) = $5";
+const TAKE: &str = "UPDATE runs SET status = 'running', ended_at = NULL, result = NULL, about = $1, seen_at = $2, \
+    wish = NULL WHERE id = $3 AND status = $4 AND COALESCE(seen_at, started_at) = $5";
 const END_SESSIONS: &str = "UPDATE sessions SET status = 'cancelled' WHERE run_id = $1 AND status = 'active' \
     RETURNING id";
 

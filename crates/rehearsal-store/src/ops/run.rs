@@ -1,18 +1,20 @@
 //! Runs.
 
-use rehearsal_core::SessionId;
+use rehearsal_core::{RunProgress, SessionId};
 
 use super::cue::dismiss_all;
 use super::session::cut_page;
 use super::{block, json, page_size, page_token, read_page_token};
 use crate::db::{Cell, Db, Op, Row, first};
 use crate::word::Word as _;
-use crate::{Change, Page, RunAbout, RunQuery, RunRecord, RunStatus, StoreError};
+use crate::{Change, Page, RunAbout, RunLife, RunQuery, RunRecord, RunStatus, RunWish, StoreError};
 
-const PUT: &str = "INSERT INTO runs (id, started_at, ended_at, title, status, result, about, words) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE SET started_at = excluded.started_at, \
+const PUT: &str = "INSERT INTO runs (id, started_at, ended_at, title, status, result, about, words, seen_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO UPDATE SET started_at = excluded.started_at, \
     ended_at = excluded.ended_at, title = excluded.title, status = excluded.status, result = excluded.result, \
-    about = excluded.about, words = excluded.words";
+    about = excluded.about, words = excluded.words, seen_at = excluded.seen_at, wish = NULL";
+/// What is read of a run before its result.
+const COLUMNS: &str = "id, started_at, ended_at, title, status, about, seen_at, progress, wish";
 
 #[derive(Debug)]
 pub(crate) struct PutRun(pub(crate) RunRecord);
@@ -20,8 +22,8 @@ pub(crate) struct PutRun(pub(crate) RunRecord);
 impl Op for PutRun {
     type Output = ();
 
-    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<(), StoreError> {
-        let RunRecord { id, started_at, ended_at, title, status, about, result } = &self.0;
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
+        let RunRecord { id, started_at, ended_at, title, status, about, result, life } = &self.0;
         let binds = [
             id.as_str().into(),
             (*started_at).into(),
@@ -31,8 +33,10 @@ impl Op for PutRun {
             result.as_ref().map(json).transpose()?.into(),
             json(about)?.into(),
             self.0.words().into(),
+            life.seen_at.into(),
         ];
         db.run(PUT, &binds).await?;
+        told.push(Change::Run(id.clone()));
         Ok(())
     }
 }
@@ -51,6 +55,65 @@ impl Op for TouchRun {
         let sql = "UPDATE runs SET seen_at = $1 WHERE id = $2 AND status = 'running'";
         db.run(sql, &[self.now.into(), self.id.as_str().into()]).await?;
         Ok(())
+    }
+}
+
+/// Says how far a run is, and gives what somebody wants of it.
+#[derive(Debug)]
+pub(crate) struct PutProgress {
+    pub(crate) id: String,
+    pub(crate) progress: RunProgress,
+    pub(crate) now: i64,
+}
+
+impl Op for PutProgress {
+    type Output = Option<RunWish>;
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        let sql = "UPDATE runs SET progress = $1, seen_at = $2 WHERE id = $3 AND status = 'running'";
+        db.run(sql, &[json(&self.progress)?.into(), self.now.into(), self.id.as_str().into()]).await?;
+        told.push(Change::Run(self.id.clone()));
+        wish(db, &self.id).await
+    }
+}
+
+/// What somebody wants of a run.
+#[derive(Debug)]
+pub(crate) struct FindWish(pub(crate) String);
+
+impl Op for FindWish {
+    type Output = Option<RunWish>;
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
+        wish(db, &self.0).await
+    }
+}
+
+async fn wish<D: Db>(db: &mut D, id: &str) -> Result<Option<RunWish>, StoreError> {
+    let row = first(db, "SELECT wish FROM runs WHERE id = $1", &[id.into()]).await?;
+    let Some(mut row) = row else { return Ok(None) };
+    row.text_or_none()?.map(|word| RunWish::read(&word)).transpose()
+}
+
+/// Wants something of a run that goes on, or nothing any more; whether that can still be.
+#[derive(Debug)]
+pub(crate) struct WishRun {
+    pub(crate) id: String,
+    pub(crate) wish: Option<RunWish>,
+}
+
+impl Op for WishRun {
+    type Output = bool;
+
+    async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<bool, StoreError> {
+        let sql = "UPDATE runs SET wish = $1 WHERE id = $2 AND status = 'running' \
+            AND (wish IS NULL OR wish <> 'stop')";
+        let word: Option<&str> = self.wish.map(RunWish::word);
+        let taken = db.run(sql, &[word.into(), self.id.as_str().into()]).await? > 0;
+        if taken {
+            told.push(Change::Run(self.id.clone()));
+        }
+        Ok(taken)
     }
 }
 
@@ -82,6 +145,7 @@ impl Op for InterruptRuns {
                 dismiss_all(db, &session, self.now).await?;
                 told.push(Change::Session(session));
             }
+            told.push(Change::Run(id.clone()));
             interrupted.push(id);
         }
         Ok(interrupted)
@@ -116,8 +180,8 @@ impl Op for FindFrame {
 }
 
 async fn frame<D: Db>(db: &mut D, id: &str) -> Result<Option<RunRecord>, StoreError> {
-    let sql = "SELECT id, started_at, ended_at, title, status, about, result FROM runs WHERE id = $1";
-    first(db, sql, &[id.into()]).await?.map(read).transpose()
+    let sql = format!("SELECT {COLUMNS}, result FROM runs WHERE id = $1");
+    first(db, &sql, &[id.into()]).await?.map(read).transpose()
 }
 
 #[derive(Debug)]
@@ -127,8 +191,7 @@ impl Op for FindRuns {
     type Output = Page<RunRecord>;
 
     async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<Self::Output, StoreError> {
-        let mut sql =
-            format!("SELECT id, started_at, ended_at, title, status, about, {} FROM runs", D::RUN_SUMMARY);
+        let mut sql = format!("SELECT {COLUMNS}, {} FROM runs", D::RUN_SUMMARY);
         let mut binds: Vec<Cell> = Vec::new();
         if let Some(text) = self.0.search.as_deref().filter(|text| !text.is_empty()) {
             if text.contains(['\0', '\u{1f}']) {
@@ -175,6 +238,11 @@ fn read(mut row: Row) -> Result<RunRecord, StoreError> {
         title: row.text()?,
         status: RunStatus::read(&row.text()?)?,
         about: about(row.json_or_none()?)?,
+        life: RunLife {
+            seen_at: row.int_or_none()?,
+            progress: row.json_or_none()?,
+            wish: row.text_or_none()?.map(|word| RunWish::read(&word)).transpose()?,
+        },
         result: row.json_or_none()?.map(rehearsal_core::upgraded),
     })
 }

@@ -26,6 +26,7 @@ const TICK: Duration = Duration::from_secs(2);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
 const WORK: &str = "work:";
+const RUN: &str = "run:";
 const EVERYTHING: &str = "*";
 /// The longest a notification may be. What has a longer id is told as a change of everything.
 const LONGEST: usize = 7000;
@@ -35,6 +36,7 @@ pub(super) fn payload(change: &Change) -> String {
     let payload = match change {
         Change::Session(session) => format!("session:{session}"),
         Change::Work(host) => format!("{WORK}{host}"),
+        Change::Run(run) => format!("{RUN}{run}"),
         Change::Everything => EVERYTHING.to_owned(),
     };
     if payload.len() > LONGEST { EVERYTHING.to_owned() } else { payload }
@@ -43,6 +45,9 @@ pub(super) fn payload(change: &Change) -> String {
 fn change(payload: &str) -> Change {
     if let Some(host) = payload.strip_prefix(WORK) {
         return Change::Work(host.to_owned());
+    }
+    if let Some(run) = payload.strip_prefix(RUN) {
+        return Change::Run(run.to_owned());
     }
     match payload.strip_prefix("session:") {
         Some(session) => Change::Session(SessionId::from(session)),
@@ -175,6 +180,7 @@ mod tests {
             Change::Session(SessionId::from("s-1")),
             Change::Session(SessionId::from("work:x")),
             Change::Work("host".to_owned()),
+            Change::Run("run".to_owned()),
             Change::Everything,
         ] {
             assert_eq!(change(&payload(&told)), told);

@@ -2,7 +2,7 @@
 
 use rehearsal_core::{Event, SessionId, SessionPart};
 use rehearsal_store::{
-    Block, Draft, EndedCase, GcPolicy, RunAbout, RunRecord, RunStatus, SessionHead, SessionLines,
+    Block, Draft, EndedCase, GcPolicy, RunAbout, RunLife, RunRecord, RunStatus, SessionHead, SessionLines,
     SessionQuery, SessionSource, SessionStatus, StoreError, read_ledger, session_id,
 };
 use serde_json::json;
@@ -28,6 +28,7 @@ fn record(run: &str, status: RunStatus) -> RunRecord {
         status,
         about: RunAbout::default(),
         result: (status != RunStatus::Running).then(|| json!({"summary": {"total": 2}, "results": []})),
+        life: RunLife::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use rehearsal_core::SessionId;
 use rehearsal_store::{
-    GcPolicy, RunAbout, RunRecord, RunStatus, SessionSource, SessionStatus, Write, give_back,
+    GcPolicy, RunAbout, RunLife, RunRecord, RunStatus, SessionSource, SessionStatus, Write, give_back,
 };
 
 use crate::support::*;
@@ -36,6 +36,7 @@ async fn run(
         status: if ended.is_some() { RunStatus::Passed } else { RunStatus::Running },
         about: RunAbout::default(),
         result: None,
+        life: RunLife::default(),
     };
     home.store.put_run(&run).await.unwrap();
     let session = fresh();

@@ -2,7 +2,8 @@
 
 use rehearsal_core::SessionId;
 use rehearsal_store::{
-    RunAbout, RunQuery, RunRecord, RunStatus, SessionQuery, SessionSource, SessionStatus, StoreError, Write,
+    RunAbout, RunLife, RunQuery, RunRecord, RunStatus, SessionQuery, SessionSource, SessionStatus,
+    StoreError, Write,
 };
 
 use crate::support::*;
@@ -124,6 +125,7 @@ behaviours! {
                 status: RunStatus::Failed,
                 about: RunAbout::default(),
                 result: Some(serde_json::json!({"version": 1, "summary": {"passed": number}, "durationMs": 7, "scenarios": []})),
+                life: RunLife::default(),
             };
             home.store.put_run(&run).await.unwrap();
         }
@@ -152,6 +154,7 @@ behaviours! {
             status: RunStatus::Running,
             about,
             result: None,
+            life: RunLife::default(),
         };
         let word = |text: &str| Some(text.to_owned());
         let named = RunAbout { name: word("Nächtlich"), model: word("openai:gpt-5"), ..RunAbout::default() };

@@ -14,5 +14,6 @@ mod ledgers;
 mod lists;
 mod opening;
 mod rules;
+mod runs;
 mod work;
 mod writing;

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use futures::future::join_all;
 use rehearsal_core::{SessionPart, TurnId};
 use rehearsal_store::{
-    CueChange, CueId, NewWork, Payload, RunAbout, RunRecord, RunStatus, SessionSource, SessionStatus,
-    StoreError, WorkKind, Write,
+    CueChange, CueId, NewWork, Payload, RunAbout, RunLife, RunRecord, RunStatus, SessionSource,
+    SessionStatus, StoreError, WorkKind, Write,
 };
 use serde_json::json;
 
@@ -169,6 +169,7 @@ behaviours! {
             status: RunStatus::Running,
             about: RunAbout::default(),
             result: None,
+            life: RunLife::default(),
         };
         home.store.put_run(&run).await.unwrap();
         let session = fresh();

@@ -5,7 +5,16 @@
 
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
-import { get, Problem, type Run, type Runs, type Session, Unreachable } from "../../api/client";
+import {
+  type CaseLines,
+  get,
+  Problem,
+  type Run,
+  type Runs,
+  type Schemas,
+  type Session,
+  Unreachable,
+} from "../../api/client";
 import type { LedgerEvent } from "../../ledger/event";
 
 export interface Events {
@@ -20,7 +29,14 @@ export interface RunsSource {
   /** What to say of a session that is not there. */
   absent: string;
   runs(after: string | null, sought: string, signal: AbortSignal): Promise<Runs>;
+  /** A run with all that its cases came to, which may be much. */
   run(id: string, signal: AbortSignal): Promise<Run>;
+  /** A run without what its cases came to. */
+  head(id: string, signal: AbortSignal): Promise<Run>;
+  /** Cases that have ended, a line each, after those that gave `after` as their `last`. */
+  cases(run: string, after: string | null): Promise<CaseLines>;
+  /** What one case came to. */
+  one(run: string, number: number, signal: AbortSignal): Promise<Schemas["CaseResult"]>;
   /** A session, or nothing when it is no longer kept. */
   session(id: string, signal: AbortSignal): Promise<Session | null>;
   events(session: string, signal: AbortSignal): Promise<Events>;
@@ -47,6 +63,12 @@ export const server: RunsSource = {
     return get<Runs>(`/v1/runs?${params}`, signal);
   },
   run: (id, signal) => get<Run>(`/v1/runs/${encodeURIComponent(id)}`, signal),
+  head: (id, signal) => get<Run>(`/v1/runs/${encodeURIComponent(id)}?cases=false`, signal),
+  cases: (run, after) => {
+    const place = after === null ? "" : `?after=${encodeURIComponent(after)}`;
+    return get<CaseLines>(`/v1/runs/${encodeURIComponent(run)}/cases${place}`);
+  },
+  one: (run, number, signal) => get(`/v1/runs/${encodeURIComponent(run)}/cases/${number}`, signal),
   session: async (id, signal) => {
     try {
       return await get<Session>(`/v1/sessions/${encodeURIComponent(id)}`, signal);
@@ -76,7 +98,7 @@ export const server: RunsSource = {
 export const Source = createContext<RunsSource>(server);
 export const useSource = (): RunsSource => useContext(Source);
 
-/** Runs change from elsewhere, and only sessions tell that they do. */
+/** What nobody tells is looked for from time to time. */
 const LOOK_AGAIN_MS = 5000;
 
 export function useRunList(sought: string) {
@@ -101,6 +123,28 @@ export function useRunResult(id: string) {
     staleTime: ({ state }) => (state.data?.ended_at ? "static" : 1000),
     refetchInterval: ({ state }) =>
       state.error instanceof Unreachable || (state.data && !state.data.ended_at) ? LOOK_AGAIN_MS : false,
+  });
+}
+
+/** A run without its cases, as it stands now. */
+export function useRun(id: string) {
+  const source = useSource();
+  return useQuery({
+    queryKey: ["runs", "head", id],
+    queryFn: ({ signal }) => source.head(id, signal),
+    staleTime: ({ state }) => (state.data?.ended_at ? "static" : 0),
+    refetchInterval: ({ state }) =>
+      state.error instanceof Unreachable || (state.data && !state.data.ended_at) ? LOOK_AGAIN_MS : false,
+  });
+}
+
+/** What one case of a run came to. It has ended, and does not change. */
+export function useCase(run: string, number: number) {
+  const source = useSource();
+  return useQuery({
+    queryKey: ["case", run, number],
+    queryFn: ({ signal }) => source.one(run, number, signal),
+    staleTime: "static",
   });
 }
 

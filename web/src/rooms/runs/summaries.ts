@@ -71,7 +71,7 @@ export class Shelf {
 const shelves = new WeakMap<RunsSource, Shelf>();
 
 function shelfOf(source: RunsSource): Shelf {
-  const shelf = shelves.get(source) ?? new Shelf((id) => source.run(id, new AbortController().signal));
+  const shelf = shelves.get(source) ?? new Shelf((id) => source.head(id, new AbortController().signal));
   shelves.set(source, shelf);
   return shelf;
 }

@@ -1,11 +1,12 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { allEntries, conversation, type Entry } from "../../ledger/entries";
 import type { LogView } from "../../ledger/log";
 import type { StateView } from "../../ledger/state";
 import { Icon } from "../../ui/Icon";
 import { Notice } from "../../ui/Notice";
+import { useTopOf } from "../../ui/place";
 import { dayOf } from "../../ui/time";
 import { EntryCard } from "./EntryCard";
 import { EventSearch, useEventSearch } from "./EventSearch";
@@ -215,23 +216,6 @@ function Rows(props: RowsProps) {
 
 const isNewDay = (before: Entry | undefined, entry: Entry): boolean =>
   before !== undefined && dayOf(before.event.at) !== dayOf(entry.event.at);
-
-/** How far below the beginning of the page an element begins, also after what is above it has changed. */
-function useTopOf(element: RefObject<HTMLElement | null>): number {
-  const [top, setTop] = useState(0);
-  useLayoutEffect(() => {
-    const measure = () => {
-      const { top } = element.current?.getBoundingClientRect() ?? { top: 0 };
-      setTop(Math.round(top + window.scrollY));
-    };
-    measure();
-    // Whatever grows above it makes the page longer.
-    const observer = new ResizeObserver(measure);
-    observer.observe(document.body);
-    return () => observer.disconnect();
-  }, [element]);
-  return top;
-}
 
 /** What a person does to look at something else. */
 const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"] as const;

@@ -8,7 +8,7 @@ use rehearsal_core::SystemClock;
 use rehearsal_run::{CaseKey, Counts, KeptRun, Watch};
 use rehearsal_sim::CaseRun;
 use rehearsal_sim::person::{PersonCue, PersonPart};
-use rehearsal_store::{RunAbout, RunRecord};
+use rehearsal_store::{RunAbout, RunRecord, RunWish};
 use serde_json::Value;
 
 use super::progress::Progress;
@@ -115,6 +115,10 @@ impl Watch for Onlooker {
             ));
         }
         Box::new(self.progress.waiting(name, &described(cue)))
+    }
+
+    fn wished(&self, wish: Option<RunWish>) {
+        self.progress.wished(wish);
     }
 }
 

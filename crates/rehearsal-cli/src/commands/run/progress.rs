@@ -10,6 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, P
 use rehearsal_core::Verdict;
 use rehearsal_run::{CallsNow, CaseKey, Counts};
 use rehearsal_sim::CaseRun;
+use rehearsal_store::RunWish;
 
 use super::calls;
 use crate::output;
@@ -199,6 +200,15 @@ impl Progress {
             }
             Self::Quiet | Self::Plain => output::message(WORDS),
         }
+    }
+
+    /// Says what somebody elsewhere wants.
+    pub(super) fn wished(&self, wish: Option<RunWish>) {
+        self.say(match wish {
+            Some(RunWish::Hold) => "held: no further case starts until somebody lets it go on",
+            Some(RunWish::Stop) => "stopped from elsewhere: ending what runs",
+            None => "goes on",
+        });
     }
 
     /// Takes away what changes, so that what is printed next stands by itself.

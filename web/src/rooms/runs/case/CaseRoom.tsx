@@ -1,19 +1,29 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
-import type { Run } from "../../../api/client";
+import { Problem, type Run } from "../../../api/client";
 import { Command } from "../../../ui/Copy";
 import { Notice } from "../../../ui/Notice";
 import { useTitle } from "../../../ui/title";
 import { caseHref, runHref } from "../address";
-import { again, type Case, checksOf, metricsOf, terminatedBy } from "../data/case";
+import { useCaseLines } from "../cases";
+import {
+  again,
+  type Case,
+  caseOf,
+  checksOf,
+  inOrder,
+  metricsOf,
+  type Told,
+  terminatedBy,
+} from "../data/case";
 import { eventsOf } from "../data/check";
-import { failuresAround, nameOf, readResult } from "../data/result";
+import { failuresAround, nameOf } from "../data/result";
 import { Crumbs } from "../parts/Crumbs";
 import { Facts } from "../parts/Facts";
 import { took as inTime } from "../parts/took";
 import { VerdictBadge } from "../parts/VerdictBadge";
 import { NotYet } from "../run/RunRoom";
-import { useCaseSessions, useRunResult, useSource } from "../source";
+import { useCase, useCaseSessions, useRun, useSource } from "../source";
 import { CaseSessions } from "./CaseSessions";
 import { Checks } from "./Checks";
 import { Mocks } from "./Mocks";
@@ -23,28 +33,32 @@ import { Transcript } from "./Transcript";
 
 /** One case of a run: what it came to, and why. */
 export function CaseRoom({ id, n }: { id: string; n: number }) {
-  const read = useRunResult(id);
-  const result = useMemo(() => (read.data ? readResult(read.data) : null), [read.data]);
-  const one = result?.cases[n - 1];
+  const run = useRun(id);
+  const read = useCase(id, n - 1);
+  const one = useMemo(() => (read.data ? caseOf(read.data, n - 1) : null), [read.data, n]);
+  const { lines } = useCaseLines(id, run.data?.status === "running");
+  const cases = useMemo(() => lines.toSorted(inOrder), [lines]);
   useTitle(one ? `${one.name}${one.repeat > 0 ? ` #${one.repeat + 1}` : ""}` : "Case");
-  if (!read.data) return <NotYet error={read.error}>Reading the run …</NotYet>;
-  if (!one) {
+  if (run.data && read.error instanceof Problem && read.error.status < 500) {
     return (
       <div className="stack">
         <h1>There is no such case</h1>
         <p>
-          This run has {result?.cases.length ?? 0} cases. <Link href={runHref(id)}>See them</Link>.
+          {cases.length.toLocaleString()} cases of this run have ended.{" "}
+          <Link href={runHref(id)}>See them</Link>.
         </p>
       </div>
     );
   }
-  return <OneCase run={read.data} one={one} cases={result?.cases ?? []} />;
+  if (!run.data || !one) return <NotYet error={run.error ?? read.error}>Reading the case …</NotYet>;
+  return <OneCase run={run.data} one={one} cases={cases} />;
 }
 
 interface CaseProps {
   run: Run;
   one: Case;
-  cases: readonly Case[];
+  /** All that have ended, in the order of the suite. */
+  cases: readonly Told[];
 }
 
 function OneCase({ run, one, cases }: CaseProps) {
@@ -118,14 +132,18 @@ function CaseHead({ run, one, cases }: CaseProps) {
 
 /** The way to the cases beside it, and to those that did not pass. */
 function OtherCases({ run, one, cases }: CaseProps) {
-  const { at, count, before, after } = failuresAround(cases, one.n);
+  const { at, count, before, after } = useMemo(() => failuresAround(cases, one.n), [cases, one.n]);
+  const here = cases.findIndex(({ n }) => n === one.n);
+  const [previous, next] = [cases[here - 1], here < 0 ? undefined : cases[here + 1]];
   return (
     <nav aria-label="Other cases" className="buttons">
-      {one.n > 1 && <Link href={caseHref(run.id, one.n - 1)}>Previous</Link>}
-      <span className="soft">
-        {one.n} of {cases.length}
-      </span>
-      {one.n < cases.length && <Link href={caseHref(run.id, one.n + 1)}>Next</Link>}
+      {previous && <Link href={caseHref(run.id, previous.n)}>Previous</Link>}
+      {here >= 0 && (
+        <span className="soft">
+          {here + 1} of {cases.length}
+        </span>
+      )}
+      {next && <Link href={caseHref(run.id, next.n)}>Next</Link>}
       {(before !== null || after !== null) && (
         <span className="row failures">
           {before !== null && <Link href={caseHref(run.id, before)}>Previous failure</Link>}

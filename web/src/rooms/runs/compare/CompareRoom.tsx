@@ -5,8 +5,9 @@ import { ProblemNotice } from "../../../ui/Notice";
 import { Day } from "../../../ui/time";
 import { useTitle } from "../../../ui/title";
 import { compareHref, runHref, useAddress } from "../address";
+import { useCaseLines } from "../cases";
 import { type Comparison, compare } from "../data/compare";
-import { aboutOf, nameOf, readResult, tookMs } from "../data/result";
+import { aboutOf, nameOf, numbered, readResult, tookMs } from "../data/result";
 import { passRate, percent, summaryOf } from "../data/summary";
 import { verdictOf } from "../data/verdict";
 import { Counts } from "../parts/Counts";
@@ -22,10 +23,12 @@ export function CompareRoom() {
   const [params] = useAddress();
   const [a, b] = [params.get("a") ?? "", params.get("b") ?? ""];
   const [before, after] = [useRunResult(a), useRunResult(b)];
+  const [then, now] = [useCaseLines(a, false), useCaseLines(b, false)];
   const changed = useMemo(() => {
-    if (!before.data || !after.data) return null;
-    return compare(readResult(before.data)?.cases ?? [], readResult(after.data)?.cases ?? []);
-  }, [before.data, after.data]);
+    if (!before.data || !after.data || !then.complete || !now.complete) return null;
+    const cases = (run: Run, known: typeof then) => numbered(readResult(run)?.cases ?? [], known.lines);
+    return compare(cases(before.data, then), cases(after.data, now));
+  }, [before.data, after.data, then, now]);
   const error = before.error ?? after.error;
   return (
     <div className="stack">

@@ -1,13 +1,69 @@
 /** One run of a scenario or of a case of an EvalSet. */
 
-import type { Schemas } from "../../../api/client";
+import type { CaseLine, Schemas } from "../../../api/client";
 import { type Check, ofMetric } from "./check";
 import { checksOfStep } from "./step";
 import { type Verdict, verdictOf } from "./verdict";
 
+/** What lists and filters need of a case. */
+export interface Told {
+  /** Its number in the run, from 1; the address has it. */
+  n: number;
+  name: string;
+  file?: string | null;
+  description?: string;
+  tags?: readonly string[];
+  repeat: number;
+  verdict: Verdict;
+  duration_ms: number;
+}
+
+/** A case in a line. */
+export type Line = CaseLine & Told;
+
+export const lineOf = (found: CaseLine): Line => ({
+  ...found,
+  n: found.number + 1,
+  verdict: verdictOf(found.status),
+});
+
+/** The order of the suite, the repeats of a case together. */
+export const inOrder = (a: Line, b: Line): number => a.place - b.place || a.repeat - b.repeat;
+
+/** A whole case as its line. */
+export const lineOfCase = (one: Case): Line => ({
+  number: one.n - 1,
+  n: one.n,
+  place: one.n - 1,
+  repeat: one.repeat,
+  name: one.name,
+  ...(one.description ? { description: one.description } : {}),
+  ...(one.tags ? { tags: one.tags } : {}),
+  ...(one.file == null ? {} : { file: one.file }),
+  status: one.status,
+  verdict: one.verdict,
+  ...(one.fault == null ? {} : { fault: one.fault }),
+  ...whyOf(one),
+  duration_ms: one.duration_ms,
+  turns: one.turns,
+  tokens: Object.values(one.token_usage).reduce(
+    (sum, used) => sum + (used ? used.input + used.output : 0),
+    0,
+  ),
+  ...(one.cost == null ? {} : { cost: one.cost }),
+});
+
+/** Why it did not pass, in a line, as the server says it. */
+function whyOf(one: Case): { why?: string } {
+  if (one.verdict === "passed") return {};
+  const failed = checksOf(one).find((check) => check.status === "failed" || check.status === "error");
+  const said = one.error?.message ?? terminatedBy(one) ?? failed?.message;
+  return said ? { why: said.split("\n", 1)[0] ?? "" } : {};
+}
+
 /** A case as the result says it, with what rooms need of it. */
 export type Case = Schemas["CaseResult"] & {
-  /** Its place in the result, from 1; the address has it. */
+  /** Its number in the run, from 1; the address has it. */
   n: number;
   verdict: Verdict;
 };

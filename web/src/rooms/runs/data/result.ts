@@ -1,7 +1,7 @@
 /** What a run came to: its cases, and the repeats of each together. */
 
 import type { Run, Schemas } from "../../../api/client";
-import { type Case, caseOf } from "./case";
+import { type Case, caseOf, inOrder, type Line, type Told } from "./case";
 import { rank, type Verdict, worst } from "./verdict";
 
 export type Result = Omit<Schemas["RunResult"], "results"> & { cases: Case[] };
@@ -20,22 +20,31 @@ export function readResult(run: Run): Result | null {
 export const tookMs = (run: Run): number | null =>
   run.duration_ms ?? (run.ended_at ? Date.parse(run.ended_at) - Date.parse(run.started_at) : null);
 
+/**
+ * The cases of a result with their numbers in the run. A result has them in the order of the suite, and does not say the
+ * numbers.
+ */
+export function numbered(cases: readonly Case[], lines: readonly Line[]): Case[] {
+  const sorted = lines.toSorted(inOrder);
+  return cases.map((one, at) => ({ ...one, n: sorted[at]?.n ?? one.n }));
+}
+
 /** A scenario with all its repeats. */
-export interface Group {
+export interface Group<C extends Told = Line> {
   key: string;
   name: string;
   file: string | null;
   verdict: Verdict;
   passed: number;
   /** What needs a look first, then by repeat. */
-  cases: Case[];
+  cases: C[];
   meanMs: number;
 }
 
-export const keyOf = (one: Case): string => JSON.stringify([one.file ?? null, one.name]);
+export const keyOf = (one: Told): string => JSON.stringify([one.file ?? null, one.name]);
 
-export function group(cases: readonly Case[]): Group[] {
-  const groups = new Map<string, Case[]>();
+export function group<C extends Told>(cases: readonly C[]): Group<C>[] {
+  const groups = new Map<string, C[]>();
   for (const one of cases) {
     const key = keyOf(one);
     const found = groups.get(key);
@@ -47,7 +56,7 @@ export function group(cases: readonly Case[]): Group[] {
   return all.toSorted((a, b) => rank(a.verdict) - rank(b.verdict));
 }
 
-function groupOf(key: string, members: Case[]): Group {
+function groupOf<C extends Told>(key: string, members: C[]): Group<C> {
   const first = members[0];
   return {
     key,
@@ -61,8 +70,9 @@ function groupOf(key: string, members: Case[]): Group {
 }
 
 /** The cases that fit: of this verdict, with all the words somewhere in their name, file, tags or description. */
-export function filter(cases: readonly Case[], verdict: string, text: string): Case[] {
+export function filter<C extends Told>(cases: readonly C[], verdict: string, text: string): readonly C[] {
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!verdict && wanted.length === 0) return cases;
   return cases.filter((one) => {
     if (verdict && one.verdict !== verdict) return false;
     if (wanted.length === 0) return true;
@@ -88,14 +98,17 @@ export interface Failures {
   after: number | null;
 }
 
-/** The cases that did not pass around this one, by their numbers. */
-export function failuresAround(cases: readonly Case[], n: number): Failures {
+/** The cases that did not pass around this one, in this order, by their numbers. */
+export function failuresAround(cases: readonly Told[], n: number): Failures {
   const failed = cases.filter((one) => one.verdict !== "passed").map((one) => one.n);
   const at = failed.indexOf(n);
+  const here = cases.findIndex((one) => one.n === n);
+  const place = here < 0 ? cases.length : here;
+  const bad = (one: Told) => one.verdict !== "passed";
   return {
     at: at < 0 ? null : at + 1,
     count: failed.length,
-    before: failed.findLast((one) => one < n) ?? null,
-    after: failed.find((one) => one > n) ?? null,
+    before: cases.slice(0, place).findLast(bad)?.n ?? null,
+    after: cases.slice(place + 1).find(bad)?.n ?? null,
   };
 }

@@ -22,10 +22,10 @@ export function count(verdicts: readonly Verdict[]): Summary {
 /** The counts of a run; nothing while it has no result. */
 export const summaryOf = (run: Run): Summary | null => run.summary ?? run.result?.summary ?? null;
 
-/** The share that passed of those that were started; nothing where none was. */
+/** The share that passed of those that were started and say something about the agent; nothing where none does. */
 export function passRate(summary: Summary | null): number | null {
   if (!summary) return null;
-  const started = summary.total - summary.not_run;
+  const started = summary.total - summary.not_run - (summary.invalid ?? 0);
   return started > 0 ? summary.passed / started : null;
 }
 

@@ -1,11 +1,11 @@
 import { Link } from "wouter";
-import type { Run } from "../../../api/client";
+import type { Progress, Run } from "../../../api/client";
 import { Day, Since } from "../../../ui/time";
 import { runHref } from "../address";
 import { aboutOf, nameOf, tookMs } from "../data/result";
 import type { Summary } from "../data/summary";
 import { verdictOf } from "../data/verdict";
-import { Counts } from "../parts/Counts";
+import { Bar, Counts } from "../parts/Counts";
 import { took as inTime } from "../parts/took";
 import { VerdictBadge } from "../parts/VerdictBadge";
 
@@ -68,6 +68,7 @@ interface RowProps {
 function Row({ run, summary, chosen, full, choose }: RowProps) {
   const took = tookMs(run);
   const time = took === null ? <Since at={run.started_at} /> : inTime(took);
+  const cases = summary ? <Counts summary={summary} /> : run.progress && <Far progress={run.progress} />;
   return (
     <tr className={chosen ? "chosen" : undefined}>
       <td>
@@ -85,17 +86,29 @@ function Row({ run, summary, chosen, full, choose }: RowProps) {
         <span className="narrow soft">
           <Day at={run.started_at} /> · {time}
         </span>
-        <span className="narrow soft">{summary && <Counts summary={summary} />}</span>
+        <span className="narrow soft">{cases}</span>
       </th>
       <td>
         <VerdictBadge verdict={verdictOf(run.status)} word={run.status} />
       </td>
-      <td className="wide">{summary ? <Counts summary={summary} /> : <span className="soft">…</span>}</td>
+      <td className="wide">{cases ?? <span className="soft">…</span>}</td>
       <td className="wide">
         <Day at={run.started_at} />
       </td>
       <td className="wide">{time}</td>
     </tr>
+  );
+}
+
+/** How far a run is, or was when it was last heard. */
+function Far({ progress: { ended, planned } }: { progress: Progress }) {
+  return (
+    <span className="counts">
+      <Bar summary={{ ...ended, not_run: Math.max(0, planned - ended.total) }} />
+      <span>
+        {ended.total.toLocaleString()} of {planned.toLocaleString()} ended
+      </span>
+    </span>
   );
 }
 

@@ -11,10 +11,10 @@ const SLICES = [
   ["errors", "error"],
 ] as const;
 
-export function Counts({ summary }: { summary: Summary }) {
+export function Counts({ summary, bar = true }: { summary: Summary; bar?: boolean }) {
   return (
     <span className="counts">
-      <Bar summary={summary} />
+      {bar && <Bar summary={summary} />}
       <span>{counted(summary).join(" · ")}</span>
     </span>
   );

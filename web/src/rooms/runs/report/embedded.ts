@@ -2,7 +2,9 @@
 
 import { Problem, type Run, type Session } from "../../../api/client";
 import type { LedgerEvent } from "../../../ledger/event";
+import { lineOfCase } from "../data/case";
 import { list, object, parse, text } from "../data/read";
+import { readResult } from "../data/result";
 import type { RunsSource } from "../source";
 
 export interface Told {
@@ -46,6 +48,19 @@ export function embedded(report: Report): RunsSource {
     run: async (id) => {
       if (id === report.run.id) return report.run;
       throw new Problem(404, "not_found", "This report is of another run.");
+    },
+    head: async (id) => {
+      if (id === report.run.id) return report.run;
+      throw new Problem(404, "not_found", "This report is of another run.");
+    },
+    cases: async () => {
+      const cases = readResult(report.run)?.cases.map(lineOfCase) ?? [];
+      return { cases, last: null, more: false };
+    },
+    one: async (_, number) => {
+      const found = report.run.result?.results[number];
+      if (found) return found;
+      throw new Problem(404, "not_found", "This report has no such case.");
     },
     session: async (id) => sessions.get(id)?.session ?? null,
     events: async (id) => ({ events: sessions.get(id)?.events ?? [], complete: true }),

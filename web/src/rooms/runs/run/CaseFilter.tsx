@@ -1,10 +1,10 @@
 import { useAddress } from "../address";
-import type { Case } from "../data/case";
+import type { Told } from "../data/case";
 import { VERDICTS } from "../data/verdict";
 import { VerdictBadge } from "../parts/VerdictBadge";
 
 /** Which cases to show; what is chosen is in the address. */
-export function CaseFilter({ cases }: { cases: readonly Case[] }) {
+export function CaseFilter({ cases }: { cases: readonly Told[] }) {
   const [params, change] = useAddress();
   const chosen = params.get("verdict") ?? "";
   const counts = new Map<string, number>();

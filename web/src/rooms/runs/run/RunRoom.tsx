@@ -3,8 +3,9 @@ import { Link } from "wouter";
 import type { Run } from "../../../api/client";
 import { Icon } from "../../../ui/Icon";
 import { Notice, ProblemNotice } from "../../../ui/Notice";
-import { Day, Since } from "../../../ui/time";
+import { Day } from "../../../ui/time";
 import { useTitle } from "../../../ui/title";
+import { useCaseLines } from "../cases";
 import { nameOf, type Result, readResult, tookMs } from "../data/result";
 import { passRate, percent } from "../data/summary";
 import { verdictOf } from "../data/verdict";
@@ -13,21 +14,35 @@ import { Crumbs } from "../parts/Crumbs";
 import { Facts } from "../parts/Facts";
 import { took as inTime } from "../parts/took";
 import { VerdictBadge } from "../parts/VerdictBadge";
-import { useRunResult, useSource } from "../source";
+import { useRun, useSource } from "../source";
 import { CaseTable } from "./CaseTable";
+import { Onwards, Underway } from "./Underway";
 import { VariantTable } from "./VariantTable";
 
 /** One run: its counts, and each of its cases. */
 export function RunRoom({ id }: { id: string }) {
-  const read = useRunResult(id);
+  const read = useRun(id);
   const result = useMemo(() => (read.data ? readResult(read.data) : null), [read.data]);
+  const goesOn = read.data?.status === "running";
+  const cases = useCaseLines(id, read.data === undefined || (goesOn && !read.data.gone));
   useTitle(read.data ? nameOf(read.data) : "Run");
   if (!read.data) return <NotYet error={read.error}>Reading the run …</NotYet>;
   return (
     <div className="stack">
       <RunHead run={read.data} result={result} />
+      {goesOn && <Underway run={read.data} />}
+      {!goesOn && !result && <NoResult run={read.data} />}
       {result?.table && <VariantTable table={result.table} />}
-      {result ? <CaseTable run={id} cases={result.cases} /> : <NoResult run={read.data} />}
+      {cases.problem !== null && <Notice tone="error">{cases.problem}</Notice>}
+      {!cases.complete && cases.problem === null && !goesOn && (
+        <p className="soft" role="status">
+          Reading the cases …
+        </p>
+      )}
+      {(result || cases.lines.length > 0 || goesOn) && (
+        // What a run came to that goes on once more is looked at anew.
+        <CaseTable run={id} lines={cases.lines} goesOn={goesOn} />
+      )}
     </div>
   );
 }
@@ -83,7 +98,7 @@ function RunHead({ run, result }: { run: Run; result: Result | null }) {
       <Facts
         facts={[
           ["Began", <Day key="began" at={run.started_at} />],
-          ["Took", took === null ? <Since key="took" at={run.started_at} /> : inTime(took)],
+          ["Took", took === null ? null : inTime(took)],
           ["Suite", run.name ? run.title : null],
           ["Branch", run.branch ?? null],
           ["Commit", run.commit ? <code key="commit">{run.commit.slice(0, 12)}</code> : null],
@@ -94,16 +109,16 @@ function RunHead({ run, result }: { run: Run; result: Result | null }) {
         ]}
       />
       {result?.interrupted && (
-        <Notice tone="warn">This run was interrupted: not all of its cases were played to the end.</Notice>
+        <Notice tone="warn">
+          <p>This run was interrupted: not all of its cases were played to the end.</p>
+          <Onwards run={run} />
+        </Notice>
       )}
     </header>
   );
 }
 
 function NoResult({ run }: { run: Run }) {
-  if (run.status === "running") {
-    return <Notice>This run is under way. Its cases appear here when it has ended.</Notice>;
-  }
   if (run.result) {
     return (
       <Notice tone="warn">
@@ -114,8 +129,11 @@ function NoResult({ run }: { run: Run }) {
   }
   return (
     <Notice tone="warn">
-      This run has no result: it was ended before it could write one. Its sessions are kept, and can be found
-      among all sessions.
+      <p>
+        This run has no result: it was ended before it could write one. What its cases came to is kept, as far
+        as they ended.
+      </p>
+      <Onwards run={run} />
     </Notice>
   );
 }
