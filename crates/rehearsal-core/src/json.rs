@@ -28,7 +28,7 @@ use std::io;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::ser::{Formatter, PrettyFormatter};
+use serde_json::ser::Formatter;
 
 pub(crate) use number::has_beyond;
 pub use number::{as_f64, compare_numbers, is_number, is_whole, whole};
@@ -95,10 +95,7 @@ pub fn to_string_pretty_within(
     levels: usize,
     value: &(impl Serialize + ?Sized),
 ) -> serde_json::Result<String> {
-    let mut formatter = PrettyFormatter::new();
-    for _ in 0..levels {
-        formatter.begin_array(&mut io::sink()).map_err(serde_json::Error::io)?;
-    }
+    let formatter = SetIn { levels, has_value: false };
     let mut text = Vec::new();
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, formatter))?;
     let text = String::from_utf8(text).map_err(|error| serde_json::Error::io(io::Error::other(error)))?;
@@ -120,6 +117,104 @@ pub fn to_vec(value: &(impl Serialize + ?Sized)) -> serde_json::Result<Vec<u8>> 
 pub fn to_writer(mut writer: impl io::Write, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
     let text = to_string(value)?;
     writer.write_all(text.as_bytes()).map_err(serde_json::Error::io)
+}
+
+/// Writes as `serde_json` does for people, but each line's beginning at once, and from any level on.
+struct SetIn {
+    levels: usize,
+    has_value: bool,
+}
+
+impl SetIn {
+    fn new_line(&self, writer: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
+        const LINE: &[u8] = b"\n                                                                ";
+        match LINE.get(..=2 * self.levels) {
+            Some(line) => writer.write_all(line),
+            None => {
+                writer.write_all(b"\n")?;
+                (0..self.levels).try_for_each(|_| writer.write_all(b"  "))
+            }
+        }
+    }
+
+    fn begin(&mut self, writer: &mut (impl io::Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
+        self.levels += 1;
+        self.has_value = false;
+        writer.write_all(bracket)
+    }
+
+    fn end(&mut self, writer: &mut (impl io::Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
+        self.levels = self.levels.saturating_sub(1);
+        if self.has_value {
+            self.new_line(writer)?;
+        }
+        writer.write_all(bracket)
+    }
+
+    fn next(&self, writer: &mut (impl io::Write + ?Sized), first: bool) -> io::Result<()> {
+        if !first {
+            writer.write_all(b",")?;
+        }
+        self.new_line(writer)
+    }
+}
+
+impl Formatter for SetIn {
+    fn begin_array<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.begin(writer, b"[")
+    }
+
+    fn end_array<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.end(writer, b"]")
+    }
+
+    fn begin_array_value<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.next(writer, first)
+    }
+
+    fn end_array_value<W: io::Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+
+    fn begin_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.begin(writer, b"{")
+    }
+
+    fn end_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.end(writer, b"}")
+    }
+
+    fn begin_object_key<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.next(writer, first)
+    }
+
+    fn begin_object_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+
+    fn end_object_value<W: io::Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+}
+
+/// Writes JSON behind what is there already. Where it cannot be written, nothing is added.
+///
+/// # Errors
+/// The value cannot be written as JSON.
+pub fn append(to: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
+    let start = to.len();
+    if let Err(error) = serde_json::to_writer(&mut *to, value) {
+        to.truncate(start);
+        return Err(error);
+    }
+    if scan::has_marks(&to[start..]) {
+        let text = String::from_utf8_lossy(&to[start..]).into_owned();
+        to.truncate(start);
+        to.extend_from_slice(scan::unmarked(text).as_bytes());
+    }
+    Ok(())
 }
 
 /// A value as JSON text.

@@ -19,8 +19,12 @@ pub(crate) const CASES: usize = 16;
 /// A block with so many bytes of events is full.
 pub(crate) const BYTES: usize = 2 << 20;
 
+/// A case that has gone on for fewer looks (see `GATHER`) is quick: most end before anybody could read what they did so far.
+const QUICK: u32 = 4;
 /// So many full blocks wait to be written together: each time something is written, the disk is flushed.
 const WAITING: usize = 4;
+/// How long the line of an event usually is.
+const USUAL: usize = 400;
 
 /// The cases of a run that nobody plays along with.
 #[derive(Debug)]
@@ -64,7 +68,7 @@ pub(crate) struct Sitting {
 #[derive(Debug)]
 enum Form {
     /// Its events are gathered here.
-    Gathered { parts: Vec<Part>, is_slow: bool },
+    Gathered { parts: Vec<Part>, looks: u32 },
     /// A person plays along: its events are written one by one.
     Live,
     /// It has ended.
@@ -93,13 +97,11 @@ impl Part {
         if self.refused.is_some() {
             return;
         }
+        self.lines.reserve((self.events.len() - self.lined) * USUAL);
         for event in &self.events[self.lined..] {
-            match line(&**event) {
-                Ok(line) => self.lines.extend_from_slice(line.as_bytes()),
-                Err(why) => {
-                    self.refused = Some(why);
-                    return;
-                }
+            if let Err(why) = add_line(&mut self.lines, event) {
+                self.refused = Some(why);
+                return;
             }
             self.lines.push(b'\n');
             self.lined += 1;
@@ -118,6 +120,8 @@ pub(crate) enum Taken {
 /// Which drafts are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Drafts {
+    /// None: only blocks that are full are written.
+    None,
     /// Those of cases that have run for a while: most end before.
     OfSlowCases,
     /// All.
@@ -163,8 +167,9 @@ impl Sitting {
     fn drafts(&self, which: Drafts) -> Vec<Draft> {
         let mut drafts = Vec::new();
         let mut form = self.form();
-        let Form::Gathered { parts, is_slow } = &mut *form else { return drafts };
-        if !std::mem::replace(is_slow, true) && which == Drafts::OfSlowCases {
+        let Form::Gathered { parts, looks } = &mut *form else { return drafts };
+        *looks += 1;
+        if *looks <= QUICK && which == Drafts::OfSlowCases {
             return drafts;
         }
         for part in parts.iter_mut().filter(|part| part.events.len() > part.drafted.0) {
@@ -197,10 +202,25 @@ fn part_of(first: &Event) -> SessionPart {
     }
 }
 
+/// Adds a line that can be read again, or nothing.
+fn add_line(lines: &mut Vec<u8>, event: &Event) -> Result<(), StoreError> {
+    let start = lines.len();
+    rehearsal_core::json::append(lines, event).map_err(|error| no_json(&error))?;
+    let line = std::str::from_utf8(&lines[start..]);
+    let checked = line.map_err(|error| no_json(&error)).and_then(check_line);
+    if checked.is_err() {
+        lines.truncate(start);
+    }
+    checked
+}
+
+fn no_json(error: &dyn std::error::Error) -> StoreError {
+    StoreError::Refused(format!("it cannot be written as JSON: {error}"))
+}
+
 /// Something as a line that can be read again.
 pub(crate) fn line(value: &impl serde::Serialize) -> Result<String, StoreError> {
-    let line = rehearsal_core::json::to_string(value)
-        .map_err(|error| StoreError::Refused(format!("it cannot be written as JSON: {error}")))?;
+    let line = rehearsal_core::json::to_string(value).map_err(|error| no_json(&error))?;
     check_line(&line)?;
     Ok(line)
 }
@@ -260,7 +280,7 @@ impl Archive {
         let mut state = self.state();
         let number = state.next_case;
         state.next_case += 1;
-        let form = Mutex::new(Form::Gathered { parts: Vec::new(), is_slow: false });
+        let form = Mutex::new(Form::Gathered { parts: Vec::new(), looks: 0 });
         Arc::new(Sitting { number, place, repeat, form })
     }
 
@@ -367,6 +387,9 @@ impl Archive {
         let mut done = done.into_iter();
         self.state().full.retain(|_| !done.next().unwrap_or(false));
         written.into_iter().collect::<Result<(), StoreError>>()?;
+        if which == Drafts::None {
+            return Ok(());
+        }
         let block = {
             let mut state = self.state();
             let is_new = std::mem::take(&mut state.is_new);

@@ -16,7 +16,7 @@ use rehearsal_sim::person::{People, PersonCue, PersonPart};
 use rehearsal_store::{
     Change, CueChange, CueId, CueKind, CueStatus, NewCue, NewEvent, NewSession, Payload, RunAbout, RunLife,
     RunRecord, RunStatus, SessionRecord, SessionSource, SessionStatus, StoreError, StoreRef, StoredEvent,
-    Write, new_id,
+    Write, event_id, new_id,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -261,7 +261,7 @@ impl KeptRun {
             for Part { ledger, role, events, .. } in parts {
                 let id = ids[role as usize].clone();
                 sessions.entry((case, ledger)).or_insert_with(|| Kept { id, ..Kept::new() });
-                let waiting = |event| (case, Waiting { event_id: new_id(), event });
+                let waiting = |event: Arc<Event>| (case, Waiting { event_id: event_id(event.at), event });
                 pending.extend(events.into_iter().map(waiting));
             }
         });
@@ -609,7 +609,7 @@ impl KeptCase {
         };
         let is_full = self.run.archive.end(sitting, line);
         self.run.gauge.ended(result);
-        if is_full { outlast(TRIES.0, || self.run.archive.flush(Drafts::OfSlowCases)).await } else { Ok(()) }
+        if is_full { outlast(TRIES.0, || self.run.archive.flush(Drafts::None)).await } else { Ok(()) }
     }
 }
 
@@ -627,7 +627,7 @@ impl Journal for KeptCase {
         }
         let many = {
             let mut pending = self.run.pending();
-            let waiting = |event: &Arc<Event>| Waiting { event_id: new_id(), event: event.clone() };
+            let waiting = |event: &Arc<Event>| Waiting { event_id: event_id(event.at), event: event.clone() };
             pending.extend(events.iter().map(|event| (self.case, waiting(event))));
             pending.len() > MOST_PENDING
         };

@@ -205,7 +205,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    pub(crate) fn of(cases: &[EndedCase]) -> Result<Self, StoreError> {
+    pub(crate) fn of(cases: &[EndedCase], dictionary: &[u8]) -> Result<Self, StoreError> {
         let heads: Vec<CaseHead> = cases.iter().map(head).collect();
         let (mut results, mut events) = (String::new(), Vec::new());
         for case in cases {
@@ -215,14 +215,20 @@ impl Packed {
                 events.extend_from_slice(&session.lines);
             }
         }
-        Self::pack(&heads, results.as_bytes(), &events)
+        Self::pack(&heads, results.as_bytes(), &events, dictionary)
     }
 
-    pub(crate) fn pack(heads: &[CaseHead], results: &[u8], events: &[u8]) -> Result<Self, StoreError> {
+    /// What is in the dictionary takes no room among the events.
+    pub(crate) fn pack(
+        heads: &[CaseHead],
+        results: &[u8],
+        events: &[u8],
+        dictionary: &[u8],
+    ) -> Result<Self, StoreError> {
         let numbers = || heads.iter().map(|case| case.number);
         let made = || heads.iter().flat_map(|case| &case.sessions).map(|session| session.created_at);
         let json = rehearsal_core::json::to_vec(heads).map_err(|error| odd(error.to_string()))?;
-        let mut press = press()?;
+        let mut press = press(&[])?;
         let mut squeezed = |bytes: &[u8]| press.compress(bytes).map_err(|error| cannot_be_made(&error));
         Ok(Self {
             first_case: numbers().min().unwrap_or(0),
@@ -232,7 +238,7 @@ impl Packed {
             sessions: made().count() as u64,
             heads: squeezed(&json)?,
             results: squeezed(results)?,
-            events: squeezed(events)?,
+            events: if dictionary.is_empty() { squeezed(events)? } else { press_with(dictionary, events)? },
         })
     }
 }
@@ -248,8 +254,17 @@ fn head(case: &EndedCase) -> CaseHead {
 }
 
 /// What compresses; to set it up costs as much as a small block.
-fn press() -> Result<zstd::bulk::Compressor<'static>, StoreError> {
-    zstd::bulk::Compressor::new(LEVEL).map_err(|error| cannot_be_made(&error))
+fn press(dictionary: &[u8]) -> Result<zstd::bulk::Compressor<'static>, StoreError> {
+    zstd::bulk::Compressor::with_dictionary(LEVEL, dictionary).map_err(|error| cannot_be_made(&error))
+}
+
+fn press_with(dictionary: &[u8], bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    press(dictionary)?.compress(bytes).map_err(|error| cannot_be_made(&error))
+}
+
+/// A content, compressed by itself.
+pub(crate) fn squeezed(bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    press_with(&[], bytes)
 }
 
 fn cannot_be_made(error: &io::Error) -> StoreError {
@@ -258,7 +273,15 @@ fn cannot_be_made(error: &io::Error) -> StoreError {
 
 /// What was compressed.
 pub(crate) fn whole(bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
-    zstd::decode_all(bytes).map_err(|error: io::Error| odd(format!("a block cannot be read: {error}")))
+    whole_with(&[], bytes)
+}
+
+/// What was compressed with a dictionary.
+pub(crate) fn whole_with(dictionary: &[u8], bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let mut whole = Vec::new();
+    let read = zstd::stream::read::Decoder::with_dictionary(bytes, dictionary)
+        .and_then(|mut decoder| io::Read::read_to_end(&mut decoder, &mut whole));
+    read.map(|_| whole).map_err(|error| odd(format!("a block cannot be read: {error}")))
 }
 
 /// The heads of a block.
@@ -334,7 +357,76 @@ pub(crate) fn record(run: &str, case: u32, head: SessionHead) -> Result<SessionR
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::content;
+
+    fn ended(number: u32, lines: String) -> EndedCase {
+        let head = SessionHead {
+            part: SessionPart::Main,
+            created_at: 0,
+            updated_at: 0,
+            status: SessionStatus::Completed,
+            agent: None,
+            description: None,
+            failure: None,
+            events: 0,
+        };
+        let sessions = vec![SessionLines { head, lines: lines.into_bytes() }];
+        EndedCase { number, place: 0, repeat: 0, result: "{}".to_owned(), sessions }
+    }
+
+    proptest! {
+        /// Whatever is in ledgers, and however broken their JSON is.
+        #[test]
+        fn what_is_read_is_what_was_written(
+            cases in prop::collection::vec(
+                prop::collection::vec((0..5_usize, r#"[a-z"\\{}:\n]{0,40}"#), 0..6), 1..5,
+            ),
+        ) {
+            let large = [
+                format!("\"setup\":{{\"system\":\"{}\"}}", "be kind, ".repeat(200)),
+                format!("\"output\":\"{}\"", "a \\\"long\\\" answer ".repeat(300)),
+                "\"setup\":{\"never\":\"ends".repeat(99),
+                "\"".repeat(3000),
+                String::new(),
+            ];
+            let line = |(kind, text): &(usize, String)| format!("{{{},{text}}}\n", large[*kind]);
+            let cases: Vec<EndedCase> =
+                (0..).zip(&cases).map(|(number, lines)| ended(number, lines.iter().map(line).collect())).collect();
+            let contents = content::of(&cases);
+            let dictionary = content::dictionary(contents.iter().map(|content| &*content.bytes));
+            let packed = Packed::of(&cases, &dictionary).unwrap();
+            let events: Vec<u8> = cases.iter().flat_map(|case| case.sessions[0].lines.clone()).collect();
+            prop_assert_eq!(whole_with(&dictionary, &packed.events).unwrap(), events);
+            for content in contents {
+                prop_assert_eq!(whole(&squeezed(&content.bytes).unwrap()).unwrap(), content.bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn what_cases_have_in_common_is_found_by_its_content() {
+        let (instructions, answer) = ("Be kind. ".repeat(200), "x".repeat(3000));
+        let line = |own: &str| {
+            format!(
+                "{{\"type\":\"model_request\",\"setup\":{{\"system\":\"{instructions}\",\"tools\":[{{\"name\":\"}}\"}}]}}}}\n\
+                 {{\"output\":\"{answer}\",\"own\":\"{}\"}}\n",
+                own.repeat(2000)
+            )
+        };
+        let found = |cases: &[EndedCase]| {
+            let sizes = content::of(cases).into_iter().map(|content| content.bytes.len());
+            sizes.collect::<std::collections::BTreeSet<_>>()
+        };
+        let setup = "{\"system\":\"\",\"tools\":[{\"name\":\"}\"}]}".len() + instructions.len();
+        assert_eq!(found(&[ended(0, line("a")), ended(1, line("b"))]), [setup, 3000].into());
+        assert_eq!(found(&[ended(0, line("a"))]), [setup].into());
+        let mut other = content::of(&[ended(5, line("c"))]);
+        other.retain(|content| content.bytes.len() == setup);
+        assert!(content::of(&[ended(0, line("a")), ended(1, line("b"))]).contains(&other[0]));
+    }
 
     #[test]
     fn an_id_tells_where_its_session_is() {

@@ -11,8 +11,8 @@ use crate::ops::{
     FindAnswered, FindBlock, FindCue, FindCues, FindDoneWork, FindEvent, FindEvents, FindFrame, FindHosts,
     FindLastSeen, FindLine, FindOld, FindOpenRuns, FindResult, FindResults, FindRun, FindRuns, FindSession,
     FindSessions, FindTurn, FindUpload, FindWish, FindWork, FinishWork, GlanceEvents, HasWork, InterruptRuns,
-    LoseCues, LoseHost, PutBlock, PutChunk, PutDrafts, PutHost, PutProgress, PutRun, Ready, RemoveDrafts,
-    RemoveOld, TakeRun, TakeWork, TouchCues, TouchHost, TouchRun, WishRun, WriteSession,
+    LoseCues, LoseHost, PutBlock, PutChunk, PutDrafts, PutHost, PutProgress, PutRun, Ready, RemoveContents,
+    RemoveDrafts, RemoveOld, TakeRun, TakeWork, TouchCues, TouchHost, TouchRun, WishRun, WriteSession,
 };
 use crate::{
     Block, Change, Cue, CueId, CueQuery, Draft, FreeNumbers, GcPolicy, Host, KeptResult, LastSeen, Page,
@@ -276,6 +276,7 @@ impl<E: Engine> Store for Kept<E> {
             runs += removed.0;
             sessions += removed.1;
         }
+        self.0.change(RemoveContents).await?;
         Ok((runs, sessions))
     }
 

@@ -1,7 +1,7 @@
 //! Whole ledgers, in and out of a store.
 
 use bytes::Bytes;
-use rehearsal_core::{EndReason, Event, EventBody, Ledger, SessionId};
+use rehearsal_core::{EndReason, Event, EventBody, Ledger, SessionId, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -102,7 +102,7 @@ async fn write_all(
 
 fn kept(event: &Arc<Event>) -> NewEvent {
     NewEvent {
-        event_id: new_id(),
+        event_id: event_id(event.at),
         payload: Payload::Other,
         event: event.clone(),
         blob: Bytes::new(),
@@ -133,12 +133,40 @@ fn fresh_session() -> SessionId {
     SessionId::new(new_id())
 }
 
-/// A new id, a `UUIDv4`, for what is kept in a store: a session, an event, a cue, a run.
+/// A new id, a `UUIDv4`, for what is kept in a store: a session, a cue, a run. People see and type the beginnings of these,
+/// so they differ there.
 pub fn new_id() -> String {
+    random().to_string()
+}
+
+/// A new id for an event of this time. It has the form of any other id, and those of later events come behind it: an index
+/// of them grows at its end, where a random one is changed all over.
+pub fn event_id(at: Timestamp) -> String {
+    let millis = u64::try_from(at.as_millisecond()).unwrap_or_default();
+    let mut bytes = random().into_bytes();
+    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    Uuid::from_bytes(bytes).to_string()
+}
+
+fn random() -> Uuid {
     #[expect(
         clippy::disallowed_methods,
         reason = "what one process names must differ from what any other names"
     )]
     let id = Uuid::new_v4();
-    id.to_string()
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_events_are_ordered_by_time() {
+        let at = |millis| Timestamp::from_millisecond(millis).unwrap();
+        let ids: Vec<String> =
+            [0, 1, 1_000, 1_767_268_800_000, 1_767_268_800_001].map(|millis| event_id(at(millis))).into();
+        assert!(ids.is_sorted() && ids.iter().all(|id| crate::rules::is_uuid_v4(id)), "{ids:?}");
+        assert_ne!(event_id(at(7)), event_id(at(7)));
+    }
 }

@@ -11,6 +11,7 @@
 //! compressed [`Block`] with others when they have ended. Who reads them sees no difference.
 
 mod block;
+mod content;
 mod db;
 mod error;
 mod gc;
@@ -31,7 +32,7 @@ pub use block::{Block, Draft, EndedCase, SessionHead, SessionLines, session_id};
 pub use error::StoreError;
 pub use gc::{GcPolicy, fold, give_back};
 pub use lease::{CUE_GRACE, RUN_GONE_AFTER, RUN_SILENT_AFTER};
-pub use ledger::{import_ledger, new_id, read_ledger};
+pub use ledger::{event_id, import_ledger, new_id, read_ledger};
 pub use ops::{FreeNumbers, KeptResult, LastSeen, check_line};
 pub use record::{
     AgentRecord, Change, Cue, CueChange, CueId, CueKind, CueQuery, CueStatus, Host, NewCue, NewEvent,

@@ -12,7 +12,9 @@ mod upload;
 mod write;
 
 pub use block::KeptResult;
-pub(crate) use block::{DropCases, FindBlock, FindResult, FindResults, PutBlock, PutDrafts, RemoveDrafts};
+pub(crate) use block::{
+    DropCases, FindBlock, FindResult, FindResults, PutBlock, PutDrafts, RemoveContents, RemoveDrafts,
+};
 pub(crate) use cue::{AbandonCues, FindAnswered, FindCue, FindCues, LoseCues, TouchCues};
 pub(crate) use event::{FindAnswer, FindEvent, FindEvents, FindLine, FindTurn, GlanceEvents};
 pub(crate) use gc::{FindOld, RemoveOld};

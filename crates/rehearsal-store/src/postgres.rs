@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/schema-4.sql"),
     include_str!("postgres/schema-5.sql"),
     include_str!("postgres/schema-6.sql"),
+    include_str!("postgres/schema-7.sql"),
 ];
 /// Keeps two servers that start at the same time from migrating together: "rehearse" in hexadecimal.
 const MIGRATION_LOCK: i64 = 0x7265_6865_6172_7365;

@@ -160,9 +160,14 @@ impl Writer<'_> {
     }
 }
 
+/// Whether JSON that was written from a tree may have marked texts.
+pub(super) fn has_marks(json: &[u8]) -> bool {
+    memmem::find(json, MARK_BYTES).is_some()
+}
+
 /// JSON that was written from a tree, with numbers in place of marked texts.
 pub(super) fn unmarked(json: String) -> String {
-    if memmem::find(json.as_bytes(), MARK_BYTES).is_none() {
+    if !has_marks(json.as_bytes()) {
         return json;
     }
     let bytes = json.as_bytes();

@@ -171,3 +171,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_part_of_something_larger_is_set_in() {
+    let mut deep = serde_json::json!({"a": [], "b": {}, "c": [1, [2, {"d": "x\ny"}]], "e": null});
+    for _ in 0..40 {
+        deep = serde_json::json!([deep, {"f": 1.5}]);
+        let usual = to_string_pretty(&deep).unwrap();
+        assert_eq!(to_string_pretty_within(0, &deep).unwrap(), usual);
+        assert_eq!(to_string_pretty_within(2, &deep).unwrap(), usual.replace('\n', "\n    "));
+    }
+}
+
+#[test]
+fn what_is_appended_is_what_is_written_alone() {
+    let values = [json!({"a": [1, "x"]}), json!("\u{fdd0}123456789012345678901234567890"), json!(null)];
+    let (mut together, mut alone) = (b"before ".to_vec(), "before ".to_owned());
+    for value in &values {
+        append(&mut together, value).unwrap();
+        alone += &to_string(value).unwrap();
+    }
+    assert_eq!(String::from_utf8(together).unwrap(), alone);
+}

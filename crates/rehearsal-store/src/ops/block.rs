@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::json;
 use crate::block::{self, Block, CaseHead, Draft, Packed, SessionHead};
-use crate::db::{Cell, Db, Op, Row, first, odd};
+use crate::content::{self, Content};
+use crate::db::{Cell, Db, DbError, Op, Row, first, odd};
 use crate::word::Word as _;
 use crate::{Change, SessionQuery, SessionRecord, SessionSource, SessionStatus, StoreError};
 
@@ -16,6 +17,16 @@ const PUT_BLOCK: &str = "INSERT INTO blocks \
     first_case = excluded.first_case, last_case = excluded.last_case, oldest = excluded.oldest, \
     newest = excluded.newest, sessions = excluded.sessions, heads = excluded.heads, results = excluded.results, \
     events = excluded.events";
+const FORGET_CONTENTS: &str = "DELETE FROM block_contents WHERE run_id = $1 AND number = $2";
+// One that is there already is written all the same, so that nobody removes it before the block refers to it.
+const PUT_CONTENT: &str = "INSERT INTO contents (hash, bytes) VALUES ($1, $2) \
+    ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash";
+const REFER_TO_CONTENT: &str =
+    "INSERT INTO block_contents (run_id, number, place, hash) VALUES ($1, $2, $3, $4)";
+const REMOVE_CONTENTS: &str = "DELETE FROM contents WHERE NOT EXISTS \
+    (SELECT 1 FROM block_contents b WHERE b.hash = contents.hash)";
+const CONTENTS_OF: &str = "SELECT c.bytes FROM block_contents b JOIN contents c ON c.hash = b.hash \
+    WHERE b.run_id = $1 AND b.number = $2 ORDER BY b.place";
 const REMOVE_DRAFTS: &str = "DELETE FROM drafts WHERE run_id = $1 AND case_number = $2";
 const PUT_DRAFT: &str = "INSERT INTO drafts (run_id, case_number, part, since, head, lines) \
     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (run_id, case_number, part, since) DO UPDATE SET \
@@ -37,12 +48,19 @@ pub(crate) struct PutBlock {
     number: u64,
     cases: Vec<u32>,
     packed: Packed,
+    /// What it refers to, by name, compressed.
+    contents: Vec<(Bytes, Bytes)>,
 }
 
 impl PutBlock {
     pub(crate) fn new(run: &str, block: &Block) -> Result<Self, StoreError> {
         let cases = block.cases.iter().map(|case| case.number).collect();
-        Ok(Self { run: run.to_owned(), number: block.number, cases, packed: Packed::of(&block.cases)? })
+        let contents = content::of(&block.cases);
+        let dictionary = content::dictionary(contents.iter().map(|content| &*content.bytes));
+        let packed = Packed::of(&block.cases, &dictionary)?;
+        let squeezed = |content: Content| Ok((content.hash.into(), block::squeezed(&content.bytes)?.into()));
+        let contents = contents.into_iter().map(squeezed).collect::<Result<_, StoreError>>()?;
+        Ok(Self { run: run.to_owned(), number: block.number, cases, packed, contents })
     }
 }
 
@@ -51,12 +69,53 @@ impl Op for PutBlock {
 
     async fn run<D: Db>(&self, db: &mut D, told: &mut Vec<Change>) -> Result<(), StoreError> {
         put(db, &self.run, self.number, &self.packed).await?;
+        self.refer(db).await?;
         for case in &self.cases {
             db.run(REMOVE_DRAFTS, &[self.run.as_str().into(), u64::from(*case).into()]).await?;
         }
         told.push(Change::Run(self.run.clone()));
         Ok(())
     }
+}
+
+impl PutBlock {
+    /// Notes what the block refers to.
+    async fn refer<D: Db>(&self, db: &mut D) -> Result<(), StoreError> {
+        let run: Cell = self.run.as_str().into();
+        // It may be kept in place of one that referred to other things.
+        db.run(FORGET_CONTENTS, &[run.clone(), self.number.into()]).await?;
+        for (place, (hash, bytes)) in (0_u64..).zip(&self.contents) {
+            db.run(PUT_CONTENT, &[hash.clone().into(), bytes.clone().into()]).await?;
+            let binds = [run.clone(), self.number.into(), place.into(), hash.clone().into()];
+            db.run(REFER_TO_CONTENT, &binds).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes contents that no block refers to any more.
+#[derive(Debug)]
+pub(crate) struct RemoveContents;
+
+impl Op for RemoveContents {
+    type Output = ();
+
+    async fn run<D: Db>(&self, db: &mut D, _: &mut Vec<Change>) -> Result<(), StoreError> {
+        match db.run(REMOVE_CONTENTS, &[]).await {
+            // Somebody refers to one of them at this very moment: they all stay until the next time.
+            Ok(_) | Err(DbError::Rule(_)) => Ok(()),
+            Err(DbError::Failed(why)) => Err(why),
+        }
+    }
+}
+
+/// What the events of a block are compressed with.
+async fn dictionary<D: Db>(db: &mut D, run: &str, number: u64) -> Result<Vec<u8>, StoreError> {
+    let mut dictionary = Vec::new();
+    for mut row in db.rows(CONTENTS_OF, &[run.into(), number.into()]).await? {
+        dictionary.extend(block::whole(&row.bytes()?)?);
+    }
+    Ok(dictionary)
 }
 
 async fn put<D: Db>(db: &mut D, run: &str, number: u64, packed: &Packed) -> Result<(), StoreError> {
@@ -191,7 +250,8 @@ impl Op for FindBlock {
         };
         let (number, heads) = (row.count()?, block::heads(&row.bytes()?)?);
         let results = block::lines(block::whole(&row.bytes()?)?)?;
-        let events = block::whole(&row.bytes()?)?;
+        let events = row.bytes()?;
+        let events = block::whole_with(&dictionary(db, &self.run, number).await?, &events)?;
         Ok(Some(Block { number, cases: block::unpacked(heads, results, &events)? }))
     }
 }
@@ -212,7 +272,8 @@ impl Op for DropCases {
         let sql = "SELECT heads, results, events FROM blocks WHERE run_id = $1 AND number = $2";
         let Some(mut row) = first(db, sql, &binds).await? else { return Ok(()) };
         let (heads, lines) = (block::heads(&row.bytes()?)?, block::lines(block::whole(&row.bytes()?)?)?);
-        let bytes = block::whole(&row.bytes()?)?;
+        let dictionary = dictionary(db, &self.run, self.block).await?;
+        let bytes = block::whole_with(&dictionary, &row.bytes()?)?;
         let (mut left, mut results, mut events, mut at) = (Vec::new(), String::new(), Vec::new(), 0);
         for (head, line) in heads.into_iter().zip(lines) {
             let end = at + head.bytes.iter().sum::<usize>();
@@ -228,7 +289,8 @@ impl Op for DropCases {
         if left.is_empty() {
             db.run("DELETE FROM blocks WHERE run_id = $1 AND number = $2", &binds).await?;
         } else {
-            put(db, &self.run, self.block, &Packed::pack(&left, results.as_bytes(), &events)?).await?;
+            put(db, &self.run, self.block, &Packed::pack(&left, results.as_bytes(), &events, &dictionary)?)
+                .await?;
         }
         told.push(Change::Run(self.run.clone()));
         Ok(())
@@ -353,7 +415,8 @@ pub(super) async fn lines<D: Db>(db: &mut D, session: &SessionId) -> Result<Opti
         let sql = "SELECT events FROM blocks WHERE run_id = $1 AND number = $2";
         let row = first(db, sql, &[place.run.as_str().into(), number.into()]).await?;
         let (Some(span), Some(mut row)) = (span, row) else { return Ok(None) };
-        let events = block::whole(&row.bytes()?)?;
+        let dictionary = dictionary(db, &place.run, number).await?;
+        let events = block::whole_with(&dictionary, &row.bytes()?)?;
         let own = events.get(span).ok_or_else(|| odd("a block that is too short"))?;
         return block::lines(own.to_vec()).map(Some);
     }
@@ -383,7 +446,9 @@ pub(super) async fn delete<D: Db>(db: &mut D, session: &SessionId) -> Result<boo
     let (Some(span), Some(mut row)) = (block::span(&heads, place.case, place.part), row) else {
         return Ok(false);
     };
-    let (results, mut events) = (block::whole(&row.bytes()?)?, block::whole(&row.bytes()?)?);
+    let dictionary = dictionary(db, &place.run, number).await?;
+    let (results, mut events) =
+        (block::whole(&row.bytes()?)?, block::whole_with(&dictionary, &row.bytes()?)?);
     events.drain(span);
     for head in heads.iter_mut().filter(|head| head.number == place.case) {
         if let Some(at) = head.sessions.iter().position(|session| session.part == place.part) {
@@ -391,7 +456,7 @@ pub(super) async fn delete<D: Db>(db: &mut D, session: &SessionId) -> Result<boo
             head.bytes.remove(at);
         }
     }
-    put(db, &place.run, number, &Packed::pack(&heads, &results, &events)?).await?;
+    put(db, &place.run, number, &Packed::pack(&heads, &results, &events, &dictionary)?).await?;
     Ok(true)
 }
 

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema-4.sql"),
     include_str!("schema-5.sql"),
     include_str!("schema-6.sql"),
+    include_str!("schema-7.sql"),
 ];
 
 /// `auto_vacuum` with which free pages can be cut off the file while others use it.

@@ -219,6 +219,45 @@ behaviours! {
         assert_eq!(home.store.case_results(&run, None, 1).await.unwrap(), all[..2]);
     }
 
+    async fn what_cases_have_in_common_is_kept_once(home: &Home) {
+        let instructions = "You are a careful clerk. ".repeat(400);
+        let common = |number: u32| {
+            let mut case = case(number);
+            case.sessions[0].lines = lines(&ledger(&format!("{instructions}, says {number}")));
+            case.sessions[0].lines.extend(lines(&ledger(&instructions)));
+            case
+        };
+        let (one, other) = (run(home).await, run(home).await);
+        home.store.put_block(&one, &Block { number: 0, cases: vec![common(0), common(1)] }).await.unwrap();
+        home.store.put_block(&one, &Block { number: 1, cases: vec![common(2), common(3)] }).await.unwrap();
+        home.store.put_block(&other, &Block { number: 0, cases: vec![common(0), common(1)] }).await.unwrap();
+        home.raw("CREATE TABLE seen (one INTEGER PRIMARY KEY)").unwrap();
+        home.raw("INSERT INTO seen SELECT 1 FROM contents").expect("there is one, and it is there once");
+        assert!(home.raw("INSERT INTO seen SELECT 1 FROM contents").is_err(), "there is one");
+        assert!(home.raw("DELETE FROM contents").is_err(), "blocks refer to it");
+
+        let store = home.again().await;
+        for (run, case) in [(&one, 0), (&one, 3), (&other, 1)] {
+            let main = session_id(run, case, SessionPart::Main).unwrap();
+            let (_, line) = store.line(&main, 2).await.unwrap().unwrap();
+            let said = lines(&ledger(&format!("{instructions}, says {case}"))[1..2]);
+            assert_eq!(line.into_bytes(), said.strip_suffix(b"\n").unwrap());
+        }
+        // Kept again, without what it had in common.
+        store.put_block(&one, &Block { number: 1, cases: vec![case(2), case(3)] }).await.unwrap();
+        let first = session_id(&one, 0, SessionPart::Main).unwrap();
+        store.delete_session(&first).await.unwrap();
+        let second = session_id(&one, 1, SessionPart::Main).unwrap();
+        assert_eq!(*store.events(&second, 1, 1).await.unwrap()[0].event, ledger(&format!("{instructions}, says 1"))[1]);
+        let all = GcPolicy { before: Some(NOW + 10), ..GcPolicy::default() };
+        store.put_run(&record(&one, RunStatus::Passed)).await.unwrap();
+        assert_eq!(store.gc(all).await.unwrap().0, 1);
+        assert!(home.raw("INSERT INTO seen SELECT 1 FROM contents").is_err(), "the other run refers to it");
+        store.put_run(&record(&other, RunStatus::Passed)).await.unwrap();
+        assert_eq!(store.gc(all).await.unwrap().0, 1);
+        home.raw("INSERT INTO seen SELECT 1 FROM contents").expect("there is none any more");
+    }
+
     async fn what_is_in_blocks_is_removed_like_anything_else(home: &Home) {
         let run = run(home).await;
         home.store.put_block(&run, &Block { number: 0, cases: (0..3).map(case).collect() }).await.unwrap();

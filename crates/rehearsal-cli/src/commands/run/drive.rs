@@ -276,7 +276,7 @@ pub(super) fn drive(
         if result.interrupted {
             output::message(&format!("to go on: {}", keeping.resume()));
         }
-        keeping.leave();
+        runtime.block_on(keeping.leave());
     }
     Ok(result)
 }

@@ -53,12 +53,15 @@ impl Keeping {
 
     /// Leaves the store as it is when the program ends. Everything is written; to fold the log of `SQLite` into its file
     /// costs more flushes of the disk than a small run, so that is left to one that finds a long log.
-    pub(super) fn leave(self) {
+    pub(super) async fn leave(self) {
         const LONG: u64 = 1 << 20;
-        let log = format!("{}-wal", self.place.text());
-        if fs::metadata(log).is_ok_and(|log| log.len() < LONG) {
-            std::mem::forget(self);
+        let place = self.place.text();
+        let Ok(log) = fs::metadata(format!("{place}-wal")) else { return };
+        if log.len() >= LONG {
+            // What cannot be folded now stays in the log, which is a part of the store.
+            let _folded = rehearsal_store::fold(&place).await;
         }
+        std::mem::forget(self);
     }
 
     /// Makes the store's file whole by itself: the part of a run that it holds is about to be sent elsewhere.
