@@ -6,12 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rehearsal_core::{
     Content, Decision, Draft, EventBody, Failure, FunctionCall, Inconsistent, InvalidSchema, InvocationId,
-    Ledger, ModelRequest, ModelResponse, Part, Phase, RequestRecord, Role, State, StatePatch, ToolOutcome,
-    ToolResult, TurnId, Violation, Yield, elapsed,
+    Ledger, ModelRequest, ModelResponse, Part, Phase, Player, RequestRecord, Role, State, StatePatch,
+    ToolOutcome, ToolResult, TurnId, Violation, Yield, elapsed,
 };
 use serde_json::Value;
 
-use crate::{LlmAgent, Model, ModelCall, ModelError, Port, Refusal, Session};
+use crate::{LlmAgent, Metering, Model, ModelCall, ModelError, Port, Refusal, Session};
 
 /// An agent that can be shared.
 pub type AgentRef = Arc<dyn Agent>;
@@ -237,6 +237,7 @@ impl<'a> Context<'a> {
             turn: turn.clone(),
             index: self.ledger().answered_turns(&self.author),
             request,
+            metering: around.meter.clone().map_or_else(Metering::default, Metering::By),
         };
         let began = around.clock.now();
         let answer = self.port.model(&call, model).await;
@@ -264,6 +265,10 @@ impl<'a> Context<'a> {
         let ids = self.session.around().ids;
         let turn = ids.turn(self.ledger().session(), &self.invocation, round);
         let Some(recorded) = self.recorded_response(&turn) else {
+            if let Some(meter) = self.session.around().meter.as_ref().filter(|_| decision.by == Player::Agent)
+            {
+                meter.told(decision.name.as_deref().unwrap_or(&self.author), response.usage);
+            }
             let response = self.append_response(&turn, response, decision).await?;
             return Ok((turn, response));
         };
@@ -514,6 +519,7 @@ impl RunError {
     pub fn kind(&self) -> &str {
         match self {
             Self::Refused(refusal) => &refusal.kind,
+            Self::Model { source: ModelError::Budget { .. }, .. } => Failure::BUDGET,
             Self::Model { .. } => "model",
             Self::TooManyRounds { .. } => "too_many_rounds",
             Self::TurnTooLarge { .. } => "turn_too_large",

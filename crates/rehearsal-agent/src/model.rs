@@ -7,6 +7,8 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use rehearsal_core::{ModelRequest, ModelResponse, Player, SessionId, TurnId};
 
+use crate::Metering;
+
 /// Somebody who can play the model: a provider, a person, a script, a recording.
 ///
 /// A model keeps nothing between calls. What it needs to know of the past is in the [`ModelCall`], so the same
@@ -64,7 +66,7 @@ pub trait Model: Send + Sync + fmt::Debug {
 }
 
 /// A question to a model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ModelCall {
     /// The session that asks.
     pub session: SessionId,
@@ -76,6 +78,8 @@ pub struct ModelCall {
     pub index: u64,
     /// What is asked.
     pub request: ModelRequest,
+    /// Who counts what it uses.
+    pub metering: Metering,
 }
 
 /// A piece of an answer.
@@ -158,6 +162,14 @@ pub enum ModelError {
         /// How long that took, the waits between included.
         millis: u64,
     },
+    /// It is not asked, or its answer not taken, because of a budget.
+    #[error("{model} {why}")]
+    Budget {
+        /// The model.
+        model: Arc<str>,
+        /// Which budget, in words that follow the model.
+        why: String,
+    },
     /// The request cannot be put to this provider.
     #[error("{model} cannot be asked this: {why}")]
     Unsupported {
@@ -178,6 +190,7 @@ impl ModelError {
             | Self::Transport { model, .. }
             | Self::Timeout { model, .. }
             | Self::Malformed { model, .. }
+            | Self::Budget { model, .. }
             | Self::Unsupported { model, .. } => model,
             Self::Repeated { last, .. } => last.model_mut(),
         }
@@ -192,7 +205,7 @@ impl ModelError {
             | Self::Malformed { why: words, .. }
             | Self::Unsupported { why: words, .. } => Some(words),
             Self::Repeated { last, .. } => last.words_mut(),
-            Self::MissingKey { .. } | Self::Timeout { .. } => None,
+            Self::MissingKey { .. } | Self::Timeout { .. } | Self::Budget { .. } => None,
         }
     }
 

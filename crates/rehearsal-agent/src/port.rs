@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use rehearsal_core::{ModelResponse, Player, StatePatch, ToolOutcome};
 use serde_json::{Map, Value};
 
-use crate::{Model, ModelCall, ModelError, Tool, ToolContext, ToolKind};
+use crate::meter::metered;
+use crate::{Metering, Model, ModelCall, ModelError, Tool, ToolContext, ToolKind};
 
 /// Answers an agent's effects.
 ///
@@ -108,7 +109,10 @@ pub async fn ask_model(
     model: &Arc<dyn Model>,
     call: &ModelCall,
 ) -> Result<Answer<ModelResponse>, ModelError> {
-    let value = model.respond(call).await?;
+    let value = match &call.metering {
+        Metering::By(meter) => metered(model, meter, call).await?,
+        Metering::Free | Metering::Charged(_) => model.respond(call).await?,
+    };
     Ok(Answer { value, by: model.player(), name: Some(model.name()) })
 }
 

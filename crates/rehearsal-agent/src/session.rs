@@ -12,7 +12,7 @@ use rehearsal_core::{
 
 use serde_json::Value;
 
-use crate::RunError;
+use crate::{Meter, RunError};
 
 /// Who writes events that neither the user nor an agent causes.
 pub const ENGINE: &str = "rehearsal";
@@ -47,6 +47,8 @@ pub struct Surroundings {
     pub chance: Chance,
     /// Where events are kept, besides in memory.
     pub journal: Option<Arc<dyn Journal>>,
+    /// Who counts what models use, where there is a budget.
+    pub meter: Option<Arc<dyn Meter>>,
 }
 
 impl Surroundings {
@@ -57,6 +59,7 @@ impl Surroundings {
             ids: Ids::seeded(seed),
             chance: Chance::seeded(seed),
             journal: None,
+            meter: None,
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rehearsal::scenario_models::check_model;
 use rehearsal_scenario::{CheckOptions, Dialect, PROJECT_FILE, Project, Severity, Style};
+use rehearsal_sim::Limits;
 
 use crate::digest::Digest;
 use crate::error::CommandError;
@@ -154,6 +155,28 @@ pub(crate) fn store() -> Option<String> {
 /// How many calls each model is asked at once, where the project of the current folder says so.
 pub(crate) fn max_calls() -> Option<usize> {
     Some(here()?.project.max_calls.as_ref()?.value)
+}
+
+/// What a run may use.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RunLimits {
+    pub(crate) limits: Limits,
+    pub(crate) max_time: Option<Duration>,
+}
+
+/// What a run may use, where the project of the current folder says so.
+pub(crate) fn budget() -> Result<RunLimits, CommandError> {
+    let Some((found, budget)) = here().and_then(|found| Some((found.clone(), found.project.budget.clone()?)))
+    else {
+        return Ok(RunLimits::default());
+    };
+    let max_time = budget.max_time.map(|setting| {
+        duration(&setting.value).map_err(|why| {
+            let place = format!("{}:{}", found.project.path().display(), setting.line);
+            CommandError::user(why).about(place).hint("write it as `--max-time` takes it, such as `10m`")
+        })
+    });
+    Ok(RunLimits { limits: budget.limits, max_time: max_time.transpose()? })
 }
 
 /// How many cases run side by side, where the project of the current folder says so.

@@ -649,6 +649,11 @@ pub struct Failure {
     pub message: String,
 }
 
+impl Failure {
+    /// The kind of a failure because of a budget: it was used up, or could not be kept.
+    pub const BUDGET: &str = "budget";
+}
+
 /// The part of a run that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -71,6 +71,8 @@ impl Request {
 #[derive(Debug)]
 pub(crate) enum Fault {
     ConnectTimeout,
+    /// There was no connection, so nothing was sent.
+    Unreached(String),
     Transport(String),
     Malformed(String),
 }
@@ -239,6 +241,7 @@ fn fault(error: reqwest::Error) -> Fault {
     if error.is_timeout() && error.is_connect() {
         return Fault::ConnectTimeout;
     }
+    let is_unreached = error.is_connect();
     let error = error.without_url();
     let mut why = error.to_string();
     let mut cause = error.source();
@@ -250,5 +253,5 @@ fn fault(error: reqwest::Error) -> Fault {
         }
         cause = error.source();
     }
-    Fault::Transport(why)
+    if is_unreached { Fault::Unreached(why) } else { Fault::Transport(why) }
 }

@@ -10,7 +10,7 @@
 //! Start from a script; it needs no network and no key:
 //!
 //! ```
-//! use rehearsal_agent::{Model, ModelCall};
+//! use rehearsal_agent::{Model, Metering, ModelCall};
 //! use rehearsal_core::{Content, ModelRequest};
 //! use rehearsal_models::{Matcher, Reply, Rule, ScriptedModel};
 //! use serde_json::json;
@@ -26,6 +26,7 @@
 //!     turn: "t-1".into(),
 //!     index: 0,
 //!     request: ModelRequest { contents: vec![Content::user(text).into()], ..ModelRequest::default() },
+//!     metering: Metering::default(),
 //! };
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {

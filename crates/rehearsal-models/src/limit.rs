@@ -1,8 +1,8 @@
 //! The limit of calls at once to a model: adaptive, so that a provider is asked as often as it answers, and not more.
 //!
-//! It begins where the caller says. A refusal (429) lowers it by a fifth; calls that were sent before that lower it no
-//! further. A whole round without one raises it again, by a twentieth. Until it has found its place, it goes down and up
-//! by half. Once a provider has refused a call, calls are paced: sent with equal gaps rather than in bursts. A provider
+//! It begins where the caller says. A refusal (429) lowers it by a fifth; calls that were under way together lower it only
+//! once, or to as many of them as were not refused. A whole round without a refusal raises it again, by a twentieth. Until
+//! it has found its place, it goes down and up by half. Once a provider has refused a call, calls are paced: sent with equal gaps rather than in bursts. A provider
 //! that says when to come back is left alone until then. One that becomes slower, as a server does that has too much to
 //! do, is asked no more often.
 
@@ -29,6 +29,8 @@ const SLOW_CUT: f64 = 0.9;
 const NOTICEABLE: Duration = Duration::from_millis(250);
 /// The fewest answers of a round.
 const ROUND: usize = 8;
+/// The same until the limit has found its place.
+const FIRST_ROUND: usize = 2;
 
 /// Lets calls to a model through.
 pub(crate) struct Limiter {
@@ -53,6 +55,8 @@ pub(crate) struct Permit {
     limiter: Arc<Limiter>,
     sent: Duration,
     outcome: Outcome,
+    /// Whether it certainly cost nothing.
+    is_free: bool,
 }
 
 /// How a call went.
@@ -106,7 +110,12 @@ impl Limiter {
             let answer = self.governor().ask(now);
             match answer {
                 Answer::Go => {
-                    return Permit { limiter: self.clone(), sent: now, outcome: Outcome::Other };
+                    return Permit {
+                        limiter: self.clone(),
+                        sent: now,
+                        outcome: Outcome::Other,
+                        is_free: false,
+                    };
                 }
                 Answer::Full => self.changed.notified().await,
                 Answer::Until(then) => {
@@ -154,6 +163,16 @@ impl Permit {
         self.outcome = Outcome::Refused;
     }
 
+    /// It was not sent, or refused: it cost nothing.
+    pub(crate) fn free(&mut self) {
+        self.is_free = true;
+    }
+
+    /// Whether it certainly cost nothing.
+    pub(crate) fn is_free(&self) -> bool {
+        self.is_free
+    }
+
     /// The provider wants no calls for so long.
     pub(crate) fn pause(&self, time: Duration) {
         self.limiter.pause(time);
@@ -189,6 +208,8 @@ struct Governor {
     peak: usize,
     /// Calls sent before this lower the limit no further.
     cut_at: Option<Duration>,
+    /// How many of the calls that were under way then were not refused.
+    spared: usize,
     /// Whether the limit has found its place: it was raised after a refusal until the next one.
     has_settled: bool,
     /// Whether a round went by without a refusal since the last one.
@@ -215,6 +236,7 @@ impl Governor {
             refused: 0,
             peak: 0,
             cut_at: None,
+            spared: 0,
             has_settled: false,
             was_clean: false,
             paused_until: Duration::ZERO,
@@ -260,7 +282,9 @@ impl Governor {
                 let seconds = time.as_secs_f64();
                 self.mean = if self.mean > 0.0 { self.mean * 0.9 + seconds * 0.1 } else { seconds };
                 self.round.push(time);
-                if self.round.len() >= self.whole_limit().max(ROUND) {
+                // Who looks for its place must not wait for many answers of a model that is asked once at a time.
+                let fewest = if self.is_searching() { FIRST_ROUND } else { ROUND };
+                if self.round.len() >= self.whole_limit().max(fewest) {
                     self.end_round();
                 }
             }
@@ -271,6 +295,9 @@ impl Governor {
         self.refused += 1;
         self.is_clean = false;
         if self.cut_at.is_some_and(|cut| sent < cut) {
+            // Of calls that were under way together, it takes those that it does not refuse.
+            self.spared = self.spared.saturating_sub(1);
+            self.limit = self.limit.min(as_float(self.spared)).max(1.0);
             return;
         }
         // The first refusal after a round without one tells where its place is.
@@ -278,22 +305,32 @@ impl Governor {
         self.was_clean = false;
         let left = if self.has_settled { CUT } else { SEARCH };
         self.cut_at = Some(now);
+        self.spared = under_way.saturating_sub(1);
         // A limit that nobody came near says nothing about the provider; what was under way does.
         self.limit = (self.limit.min(as_float(under_way)) * left).max(1.0);
         self.start_round();
     }
 
+    /// Whether there was a refusal, and the limit has not found its place since.
+    fn is_searching(&self) -> bool {
+        self.cut_at.is_some() && !self.has_settled
+    }
+
     fn end_round(&mut self) {
         self.round.sort_unstable();
         let median = self.round[self.round.len() / 2];
-        let best = *self.best.get_or_insert(median);
-        self.best = Some(best.min(median));
-        let slower = |times| median > best.mul_f64(times).max(best + NOTICEABLE);
+        let best = self.best.unwrap_or(median);
+        // A few answers say nothing about how fast it is.
+        let is_enough = self.round.len() >= ROUND;
+        if is_enough {
+            self.best = Some(best.min(median));
+        }
+        let slower = |times| is_enough && median > best.mul_f64(times).max(best + NOTICEABLE);
         let is_used = as_float(self.used_in_round) >= USED * as_float(self.whole_limit());
         if is_used && slower(SLOW.1) {
             self.limit = (self.limit * SLOW_CUT).max(1.0);
         } else if self.is_clean && is_used && !slower(SLOW.0) {
-            let share = if self.cut_at.is_some() && !self.has_settled { SEARCH } else { GROWTH.0 };
+            let share = if self.is_searching() { SEARCH } else { GROWTH.0 };
             let more = (self.limit * share).max(GROWTH.1);
             self.limit = (self.limit + more).min(as_float(self.most));
         }
@@ -312,6 +349,9 @@ impl Governor {
 fn as_float(count: usize) -> f64 {
     count as f64
 }
+
+#[cfg(test)]
+mod simulation;
 
 #[cfg(test)]
 mod tests {
@@ -406,16 +446,20 @@ mod tests {
     }
 
     #[test]
-    fn refusals_of_calls_that_were_sent_together_lower_the_limit_once() {
+    fn calls_that_were_sent_together_tell_how_many_are_taken() {
         let mut governor = Governor::new(100);
         for _ in 0..100 {
             assert_eq!(governor.ask(Duration::ZERO), Answer::Go);
         }
         assert_eq!(governor.ask(Duration::ZERO), Answer::Full);
-        for _ in 0..100 {
+        let refuse = |governor: &mut Governor| {
             governor.ended(Duration::from_millis(50), Duration::ZERO, Outcome::Refused);
-        }
-        assert_eq!(governor.whole_limit(), 50);
+            governor.whole_limit()
+        };
+        assert_eq!(refuse(&mut governor), 50);
+        // It is lowered once, until fewer are left than that.
+        assert_eq!((0..49).map(|_| refuse(&mut governor)).last(), Some(50));
+        assert_eq!((0..20).map(|_| refuse(&mut governor)).last(), Some(30));
     }
 
     #[test]

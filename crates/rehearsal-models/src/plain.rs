@@ -96,7 +96,7 @@ impl Link {
         let connecting = TcpStream::connect((address.host.as_str(), address.port));
         let stream = match tokio::time::timeout(within, connecting).await {
             Err(_) => return Err(Fault::ConnectTimeout),
-            Ok(Err(error)) => return Err(Fault::Transport(format!("it cannot be connected to: {error}"))),
+            Ok(Err(error)) => return Err(Fault::Unreached(format!("it cannot be connected to: {error}"))),
             Ok(Ok(stream)) => stream,
         };
         stream.set_nodelay(true).map_err(|error| transport(&error))?;

@@ -77,11 +77,19 @@ impl Model for Provider {
         let request = self.request(call, Form::Whole)?;
         let limit = self.connection.options.timeouts.response;
         let attempt = || async {
+            call.metering.again().await?;
             let mut permit = self.connection.limit.permit().await;
-            let answer = self.in_time(limit, self.fetch(&request, &mut permit)).await?;
-            permit.answered();
+            let answer = self.in_time(limit, self.fetch(&request, &mut permit)).await;
+            if answer.is_ok() {
+                permit.answered();
+            }
+            let is_free = permit.is_free();
             drop(permit);
-            self.read(&answer)
+            let answer = answer.and_then(|answer| self.read(&answer));
+            if answer.is_err() && !is_free {
+                call.metering.lost();
+            }
+            answer
         };
         self.repeating(&call.turn, attempt).await.map_err(|error| self.without_key(error))
     }
@@ -189,12 +197,18 @@ impl Provider {
 
     async fn send(&self, request: &http::Request, permit: &mut Permit) -> Result<Reply, ModelError> {
         let connection = &*self.connection;
-        let reply = http::send(&connection.client, request).await.map_err(|fault| self.fault(fault))?;
+        let reply = http::send(&connection.client, request).await.map_err(|fault| {
+            if matches!(fault, http::Fault::ConnectTimeout | http::Fault::Unreached(_)) {
+                permit.free();
+            }
+            self.fault(fault)
+        })?;
         let status = reply.status();
         self.heed(&reply, permit);
         if (200..300).contains(&status) {
             return Ok(reply);
         }
+        permit.free();
         let asked = reply.retry_after_ms(connection.clock.as_ref());
         // What the provider says is a help; that it says no is certain.
         // The key goes before anything is cut off, since half of a key would not be found any more.
@@ -304,7 +318,7 @@ impl Provider {
         let model = self.name.clone();
         match fault {
             http::Fault::ConnectTimeout => self.timeout(self.connection.options.timeouts.connect),
-            http::Fault::Transport(why) => ModelError::Transport { model, why },
+            http::Fault::Transport(why) | http::Fault::Unreached(why) => ModelError::Transport { model, why },
             http::Fault::Malformed(why) => ModelError::Malformed { model, why },
         }
     }

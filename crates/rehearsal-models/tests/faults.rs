@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
-use rehearsal_agent::{Model, ModelCall, ModelChunk, ModelError};
+use rehearsal_agent::{Metering, Model, ModelCall, ModelChunk, ModelError};
 use rehearsal_core::{
     Clock, Content, FixedClock, FunctionResponse, ModelRequest, ModelResponse, ModelSetup, Part, Role,
     SystemClock, Usage, elapsed,
@@ -61,7 +61,14 @@ fn connect(api: Api, url: &str, providers: &Providers) -> Provider {
 fn call(text: &str) -> ModelCall {
     let setup = ModelSetup { system: Some("be brief".into()), ..ModelSetup::default() };
     let request = ModelRequest { setup: Arc::new(setup), contents: vec![Arc::new(Content::user(text))] };
-    ModelCall { session: "s".into(), agent: "a".into(), turn: "t".into(), index: 0, request }
+    ModelCall {
+        session: "s".into(),
+        agent: "a".into(),
+        turn: "t".into(),
+        index: 0,
+        request,
+        metering: Metering::default(),
+    }
 }
 
 /// A whole answer that says this.

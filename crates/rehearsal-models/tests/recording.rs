@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use futures::executor::block_on;
-use rehearsal_agent::{Model, ModelCall};
+use rehearsal_agent::{Metering, Model, ModelCall};
 use rehearsal_core::{
     Clock, Content, Draft, EventBody, FixedClock, Ledger, ModelRequest, ModelResponse, ModelSetup, Player,
     RequestRecord, SessionStarted, ToolDeclaration, TurnId,
@@ -50,7 +50,14 @@ fn request(texts: &[&str]) -> ModelRequest {
 }
 
 fn ask(agent: &str, index: u64, request: ModelRequest) -> ModelCall {
-    ModelCall { session: "s-2".into(), agent: agent.into(), turn: "t".into(), index, request }
+    ModelCall {
+        session: "s-2".into(),
+        agent: agent.into(),
+        turn: "t".into(),
+        index,
+        request,
+        metering: Metering::default(),
+    }
 }
 
 fn check(model: &Recording, call: &ModelCall, expected: Expect) {

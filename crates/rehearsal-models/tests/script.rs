@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use futures::executor::block_on;
-use rehearsal_agent::{Model, ModelCall, ModelError};
+use rehearsal_agent::{Metering, Model, ModelCall, ModelError};
 use rehearsal_core::{
     Content, FinishReason, FunctionResponse, ModelRequest, ModelSetup, Part, Player, Role, Usage,
 };
@@ -19,7 +19,14 @@ fn call(index: u64, contents: Vec<Content>) -> ModelCall {
     let setup = ModelSetup { system: Some("You sell\nclocks.".into()), ..ModelSetup::default() };
     let contents = contents.into_iter().map(Arc::new).collect();
     let request = ModelRequest { setup: Arc::new(setup), contents };
-    ModelCall { session: "s".into(), agent: "clerk".into(), turn: "t".into(), index, request }
+    ModelCall {
+        session: "s".into(),
+        agent: "clerk".into(),
+        turn: "t".into(),
+        index,
+        request,
+        metering: Metering::default(),
+    }
 }
 
 fn says(text: &str) -> ModelCall {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use rehearsal_agent::{Model, ModelCall, ModelError};
+use rehearsal_agent::{Metering, Model, ModelCall, ModelError};
 use rehearsal_core::{
     Content, FinishReason, ModelRequest, ModelResponse, Part, PartData, Role, ToolDeclaration, Usage,
 };
@@ -221,6 +221,7 @@ async fn answer(api: Api, received: &Received, log: &Mutex<Vec<ModelRequest>>, m
         turn: "t".into(),
         index: received.number as u64,
         request,
+        metering: Metering::default(),
     };
     match model.respond(&call).await {
         Ok(response) => {

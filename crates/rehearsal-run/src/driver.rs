@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt as _;
 use rehearsal_core::{CaseResult, Clock, ModelCalls, RunResult, Timestamp};
 use rehearsal_sim::person::PersonCue;
-use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Hold, OnFirstFailure, Suite, SuiteEvent};
+use rehearsal_sim::{Budget, Cancel, CaseMaker, CaseRun, Hold, OnFirstFailure, Suite, SuiteEvent};
 use rehearsal_store::{RunStatus, RunWish, StoreError};
 
 use crate::reins::Reins;
@@ -78,6 +78,8 @@ pub struct Driver {
     pub watch: Arc<dyn Watch>,
     /// How calls to models go right now.
     pub calls: CallsNow,
+    /// What the cases may use together, where something is limited.
+    pub budget: Option<Arc<Budget>>,
     /// What the time is.
     pub clock: Arc<dyn Clock>,
 }
@@ -133,7 +135,7 @@ impl Driver {
             }
             .boxed()
         });
-        let suite = suite.await;
+        let suite = self.in_time(suite).await;
         let took = self.clock.since(reading).as_millis();
         let interrupted = self.cancel.is_cancelled();
         // Nothing is left to end: who asks now wants the program itself to end.
@@ -143,6 +145,7 @@ impl Driver {
             duration_ms: u64::try_from(took).unwrap_or(u64::MAX)
                 + before.map_or(0, |earlier| earlier.duration_ms),
             interrupted,
+            budget: self.budget.as_ref().map(|budget| budget.report(suite.summary.not_run > 0)),
             calls: (self.calls)().into_iter().filter(|calls| calls.sent > 0).collect(),
             suite,
             ..RunResult::new(
@@ -150,6 +153,21 @@ impl Driver {
                 self.plan.case_seed.unwrap_or(self.plan.seed),
             )
         }
+    }
+
+    /// Ends the cases that run when the time of the run is up.
+    async fn in_time<T>(&self, running: impl Future<Output = T>) -> T {
+        let Some((budget, limit)) =
+            self.budget.as_ref().and_then(|budget| Some((budget, budget.max_time()?)))
+        else {
+            return running.await;
+        };
+        let mut running = std::pin::pin!(running);
+        if let Ok(done) = tokio::time::timeout(limit, running.as_mut()).await {
+            return done;
+        }
+        budget.end_time();
+        running.await
     }
 
     /// Keeps what the run came to, where it is kept; what its cases came to is kept already.
@@ -184,6 +202,9 @@ impl Driver {
             .clock(self.clock.clone())
             .cancel(self.cancel.clone())
             .hold(self.reins());
+        if let Some(budget) = &self.budget {
+            suite = suite.budget(budget.clone());
+        }
         if fail_fast {
             suite = suite.on_first_failure(OnFirstFailure::Stop);
         }

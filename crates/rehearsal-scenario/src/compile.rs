@@ -1,6 +1,6 @@
 //! A scenario becomes a case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -230,6 +230,20 @@ impl Scenario {
         self.run.iter().any(|step| !matches!(step.action, Action::Code { .. }))
     }
 
+    /// The models of providers that it asks and that have no price, as it names them.
+    pub fn unpriced(&self) -> BTreeSet<String> {
+        let uses = self.uses();
+        let named = uses.iter().filter_map(|(role, written, _)| match &self.model(*role, *written)?.model {
+            ModelChoice::Provider(name) => Some(name.clone()),
+            ModelChoice::Person | ModelChoice::Script(_) | ModelChoice::Rules(_) => None,
+        });
+        let chat = self.agent.as_ref().filter(|_| self.talks()).and_then(|agent| match &agent.reached {
+            Reached::Chat { specification, .. } => Some(specification.clone()),
+            _ => None,
+        });
+        named.chain(chat).filter(|name| !self.prices.0.contains_key(name)).collect()
+    }
+
     /// All evaluations, in the order of the file.
     pub fn evaluations(&self) -> impl Iterator<Item = &Evaluation> {
         self.run.iter().flat_map(|step| {
@@ -457,6 +471,8 @@ impl Compiled {
             .stand_in(self.mocks(place.as_ref(), world)?)
             .initial_state(Value::Object(scenario.setup.state.clone()))
             .max_turns(u64::MAX)
+            .limits(scenario.limits)
+            .prices(Arc::new(scenario.prices.clone()))
             .watching(scenario.watching())
             .judgment(match scenario.strategy {
                 Strategy::AllPass => Judgment::AllPass,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
+use rehearsal_sim::Limits;
 use rehearsal_world::environment::Language;
 pub use rehearsal_world::remote::Plugin;
 use serde_json::{Map, Value};
@@ -64,6 +65,8 @@ pub struct Scenario {
     pub models: Vec<NamedModel>,
     /// What models cost.
     pub prices: Prices,
+    /// What the models of a case may use.
+    pub limits: Limits,
     /// Plugins of the agent.
     pub plugins: Vec<Plugin>,
     /// The environment variables that its commands see.
@@ -351,6 +354,7 @@ pub(crate) fn read_scenario(
     let shared_models = shared_keys(reader, fields.get("models"));
     let models = read_models_of(reader, &mut fields, options);
     let prices = read_prices(reader, &mut fields);
+    let limits = read_limits(reader, &mut fields);
     let plugins = plugin::read_all(reader, &mut fields, agent.as_ref());
     let (variables, sandbox) = read_environment(reader, &mut fields);
     let run = fields.require(reader, "run");
@@ -380,6 +384,7 @@ pub(crate) fn read_scenario(
         agent,
         models,
         prices,
+        limits,
         plugins,
         variables,
         world,
@@ -420,6 +425,22 @@ pub(crate) fn read_models(
     options: &CheckOptions<'_>,
 ) -> Vec<NamedModel> {
     models::read(reader, node, options.specification)
+}
+
+fn read_limits(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Limits {
+    let Some(mut budget) =
+        fields.get("budget").and_then(|node| reader.fields(node, "`budget`", &keys::BUDGET))
+    else {
+        return Limits::default();
+    };
+    let limits = limits_of(reader, &mut budget);
+    budget.finish(reader);
+    limits
+}
+
+/// What a budget limits beside time.
+pub(crate) fn limits_of(reader: &mut Reader<'_>, budget: &mut Fields<'_>) -> Limits {
+    Limits { tokens: budget.integer(reader, "max_tokens"), cost: budget.number(reader, "max_cost") }
 }
 
 pub(crate) fn read_prices(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Prices {

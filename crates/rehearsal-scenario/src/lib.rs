@@ -36,7 +36,7 @@ pub use file::{
 pub use personas::{Persona, personas};
 pub use play::checks::PythonWorkers;
 pub use problem::{Problem, Severity, Style, line_and_column};
-pub use project::{Gift, PROJECT_FILE, Project, Setting};
+pub use project::{Gift, PROJECT_FILE, Project, RunBudget, Setting};
 pub use read::Dialect;
 pub use record::{NotRecordable, Recorded};
 pub use rehearsal_core::{CommandRun, ConversationEnd, StepEnded, StepKind, StepStarted};

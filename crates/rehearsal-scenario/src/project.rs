@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::file::keys::{PROJECT, SCENARIO};
-use crate::file::{agent, read_models_of, read_prices};
-use crate::read::{Reader, nearest};
+use rehearsal_sim::Limits;
+
+use crate::file::keys::{PROJECT, RUN_BUDGET, SCENARIO};
+use crate::file::{agent, limits_of, read_models_of, read_prices};
+use crate::read::{Fields, Reader, nearest};
 use crate::sources::moved;
 use crate::yaml::{self, Entry, Node, NodeValue};
 use crate::{CheckOptions, Problem, Severity};
@@ -24,10 +26,23 @@ pub struct Project {
     pub jobs: Option<Setting<u32>>,
     /// How many calls each model is asked at once, at most.
     pub max_calls: Option<Setting<usize>>,
+    /// What a run may use.
+    pub budget: Option<RunBudget>,
     /// Where everything is kept.
     pub store: Option<Setting<String>>,
     /// How long a case may take, as `--timeout` takes it.
     pub timeout: Option<Setting<String>>,
+}
+
+/// What a run may use, as a project says it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunBudget {
+    /// Tokens and money.
+    pub limits: Limits,
+    /// The line on which it stands, from 1.
+    pub line: usize,
+    /// How long it may take, as `--max-time` takes it.
+    pub max_time: Option<Setting<String>>,
 }
 
 /// A value, and the line on which it stands.
@@ -118,7 +133,7 @@ impl Project {
         let NodeValue::Map(entries) = &self.root.value else { return Vec::new() };
         let mut gifts = Vec::new();
         for entry in entries {
-            let is_of_run = ["scenarios", "jobs", "max_calls", "store", "timeout", "description"]
+            let is_of_run = ["scenarios", "jobs", "max_calls", "budget", "store", "timeout", "description"]
                 .contains(&entry.key.as_str());
             let gift = |key: String, node: &Node, at: usize| Gift {
                 key,
@@ -137,6 +152,16 @@ impl Project {
         }
         gifts
     }
+}
+
+fn read_budget(reader: &mut Reader<'_>, fields: &mut Fields<'_>) -> Option<RunBudget> {
+    let at = fields.key_span("budget").map_or(1, |span| reader.line(span.start));
+    let mut budget = reader.fields(fields.get("budget")?, "`budget`", &RUN_BUDGET)?;
+    let limits = limits_of(reader, &mut budget);
+    let line = budget.key_span("max_time").map_or(1, |span| reader.line(span.start));
+    let max_time = budget.text(reader, "max_time").map(|value| Setting { value, line });
+    budget.finish(reader);
+    Some(RunBudget { limits, line: at, max_time })
 }
 
 /// Keys that are a scenario's own.
@@ -166,6 +191,7 @@ fn read(
     let jobs = jobs.map(|value| Setting { value, line: lines(reader, &fields, "jobs") });
     let max_calls = fields.integer(reader, "max_calls").and_then(|most| usize::try_from(most).ok());
     let max_calls = max_calls.map(|value| Setting { value, line: lines(reader, &fields, "max_calls") });
+    let budget = read_budget(reader, &mut fields);
     let store = fields.text(reader, "store");
     let store = store.map(|value| Setting { value, line: lines(reader, &fields, "store") });
     let timeout = fields.text(reader, "timeout");
@@ -211,6 +237,7 @@ fn read(
         scenarios,
         jobs,
         max_calls,
+        budget,
         store,
         timeout,
     })

@@ -291,6 +291,7 @@ run: [{conversation: {max_turns: 2, user: person}}]
 const USERS: &str = r"
 agent: {tools: [{name: ask}, {name: confirm}, {name: sign}]}
 models: {agent: {model: 'openai:gpt-4o', seed: 7, max_calls: 4}, patient: {script: []}}
+budget: {max_tokens: 100000, max_cost: 0.5}
 users:
   ask:
     instructions: You are ill.

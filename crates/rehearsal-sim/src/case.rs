@@ -7,11 +7,11 @@ use std::time::Duration;
 use rehearsal_agent::{AgentRef, Model, ToolRef};
 use rehearsal_core::query::Query;
 use rehearsal_core::{Content, State};
-use rehearsal_metrics::{Metric, MetricRef};
+use rehearsal_metrics::{Metric, MetricRef, Prices};
 use serde_json::{Map, Value};
 
 use crate::person::{People, PersonUser};
-use crate::{Bridge, Casting, Checker, DefaultBridge, Judges, LoopUser, Mock, StandIn, UserAgent};
+use crate::{Bridge, Casting, Checker, DefaultBridge, Judges, Limits, LoopUser, Mock, StandIn, UserAgent};
 
 /// One thing to run and judge: an agent, who plays its parts, how it begins and ends, and what is asked of it.
 ///
@@ -51,6 +51,10 @@ pub struct Case {
     pub(crate) judgment: Judgment,
     pub(crate) judges: Judges,
     pub(crate) user_timeout: Duration,
+    /// What its models may use.
+    pub(crate) limits: Limits,
+    /// What they cost.
+    pub(crate) prices: Arc<Prices>,
     /// What is wrong with the case itself; it is not run then.
     pub(crate) problems: Vec<String>,
 }
@@ -125,6 +129,8 @@ impl Case {
             judgment: Judgment::AllPass,
             judges: Judges::default(),
             user_timeout: Duration::from_mins(2),
+            limits: Limits::default(),
+            prices: Arc::default(),
             problems: Vec::new(),
         }
     }
@@ -363,6 +369,20 @@ impl Case {
     #[must_use]
     pub fn judge(mut self, model: Arc<dyn Model>) -> Self {
         self.judges.judge = Some(model);
+        self
+    }
+
+    /// The same case, in which all models together may use no more than this; nothing limits them unless told.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The same case with what models cost, for limits of it and of the whole run.
+    #[must_use]
+    pub fn prices(mut self, prices: Arc<Prices>) -> Self {
+        self.prices = prices;
         self
     }
 

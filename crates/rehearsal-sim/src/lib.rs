@@ -4,6 +4,7 @@
 //! judges what came of it. A [`Suite`] runs many. Start from [`Case`].
 
 mod bridge;
+mod budget;
 mod case;
 mod casting;
 mod fault;
@@ -24,6 +25,7 @@ mod watch;
 pub use bridge::{
     Bridge, BridgeFns, DefaultBridge, OPENING_PROMPT, YieldInfo, default_prompt, last_agent_text,
 };
+pub use budget::{Budget, Limits};
 pub use case::{Case, Judgment, Opening, Termination, UserAgents};
 pub use casting::{Casting, StandIn, ToolPlayer};
 pub use fault::{BUDGET, fault_of, of_failure};

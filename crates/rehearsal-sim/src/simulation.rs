@@ -7,20 +7,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::FutureExt;
-use rehearsal_agent::{Flow, Journal, RunError, Session, Surroundings, Voices, run};
+use rehearsal_agent::{Flow, Journal, Meter, RunError, Session, Surroundings, Voices, run};
 use rehearsal_core::{
     CaseResult, Chance, Clock, EndReason, Event, EventBody, Failure, Fault, Ids, InvocationId, Ledger,
-    MetricResult, MetricStatus, Phase, SessionPart, SessionStarted, State, SteadyClock, SystemClock,
-    Timestamp, TokenUsage, Verdict, Yield, elapsed,
+    MetricResult, MetricStatus, ModelResponse, Phase, SessionPart, SessionStarted, State, SteadyClock,
+    SystemClock, Timestamp, TokenUsage, Verdict, Yield, elapsed,
 };
+use rehearsal_metrics::{MetricRef, Prices};
 use tokio::sync::watch;
 
 use crate::fault::fault_of;
+use crate::budget::CaseMeter;
 use crate::judge::{evaluate, panic_text};
 use crate::person::NO_PEOPLE;
 use crate::users::{Company, Stop, answer_tools, missing_loop_user};
 use crate::watch::Watched;
-use crate::{Case, Casting, Judgment, Next, Opening, Scene, TimeLimit};
+use crate::{Budget, Case, Casting, Judgment, Next, Opening, Scene, TimeLimit};
 
 /// What a run of a case takes from outside.
 #[derive(Clone, Debug)]
@@ -35,13 +37,15 @@ pub struct RunOptions {
     pub journal: Option<Arc<dyn Journal>>,
     /// Ends the run from outside.
     pub cancel: Cancel,
+    /// What the models of all cases may use together, where that is limited.
+    pub budget: Option<Arc<Budget>>,
 }
 
 impl Default for RunOptions {
     /// The machine's clock, seed 0, and nothing kept.
     fn default() -> Self {
         let clock = Arc::new(SystemClock);
-        Self { seed: 0, repeat: 0, clock, journal: None, cancel: Cancel::default() }
+        Self { seed: 0, repeat: 0, clock, journal: None, cancel: Cancel::default(), budget: None }
     }
 }
 
@@ -157,14 +161,23 @@ struct Stage {
     found: Vec<(String, MetricResult)>,
     /// What ended the case, if a metric that watches it did.
     watched: Watched,
+    /// Counts what its models use, where that is limited.
+    meter: Option<Arc<CaseMeter>>,
+    budget: Option<Arc<Budget>>,
 }
 
 impl Stage {
     fn set(case: &Case, options: &RunOptions) -> Result<Self, RunError> {
         let chance = Chance::seeded(options.seed);
         let ids = Ids::seeded(options.seed);
-        let around =
-            Surroundings { clock: options.clock.clone(), ids, chance, journal: options.journal.clone() };
+        let meter = CaseMeter::of(options.budget.as_ref(), case.limits, &case.prices);
+        let around = Surroundings {
+            clock: options.clock.clone(),
+            ids,
+            chance,
+            journal: options.journal.clone(),
+            meter: meter.clone().map(|meter| meter as Arc<dyn Meter>),
+        };
         let around = Arc::new(around);
         let id = ids.session(&case.name, 0);
         let start = SessionStarted {
@@ -190,7 +203,8 @@ impl Stage {
         let judging = linked(SessionPart::Judge, "judge", 2)?;
         let mut main = Session::start(id.clone(), start, around.clone())?;
         let watched = Watched::of(case.metrics.iter().chain(&case.watching), &mut main);
-        Ok(Self { casting: case.casting.for_run(), main, users, judging, found: Vec::new(), watched })
+        let (casting, budget) = (case.casting.for_run(), options.budget.clone());
+        Ok(Self { casting, main, users, judging, found: Vec::new(), watched, meter, budget })
     }
 
     /// Plays the case until something ends it.
@@ -208,6 +222,7 @@ impl Stage {
             );
             return Err(Failure { phase: Phase::System, kind: NO_PEOPLE.to_owned(), message });
         }
+        let budget = self.budget.clone();
         // The clock decides where the case can be measured, the timer where something hangs in between.
         let limit = case.termination.max_duration;
         let playing = async {
@@ -222,6 +237,7 @@ impl Stage {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Ok(EndReason::Cancelled),
+            why = time_is_up(budget) => Err(over_budget(Phase::System, why)),
             end = playing => end,
         }
     }
@@ -369,7 +385,12 @@ impl Stage {
         let ask_judges = error.is_none() && end != EndReason::Cancelled;
         let found = std::mem::take(&mut self.found);
         let first = found.len();
-        let rest = evaluate(&case.judges, &case.metrics, first, &main, &mut self.judging, ask_judges).await;
+        let rest = evaluate(&case.judges, &case.metrics, first, &main, &mut self.judging, ask_judges);
+        let rest = tokio::select! {
+            biased;
+            rest = rest => rest,
+            why = time_is_up(self.budget.clone()) => undecided(&case.metrics, &why),
+        };
         let mut metrics = by_name(found.into_iter().chain(rest));
         metrics.extend(self.watched.result());
         for (session, end) in [(&mut self.users, end), (&mut self.judging, EndReason::Completed)] {
@@ -378,6 +399,8 @@ impl Stage {
             }
         }
         let error = error.or_else(|| metric_failure(case.judgment, &metrics));
+        // Whatever came of a call that was not made, that it was not made is why.
+        let error = settled(error, self.meter.as_deref(), self.budget.as_deref());
         let (users, judge) = (taken_part(self.users), taken_part(self.judging));
         let usage = |ledger: &Option<Ledger>| ledger.as_ref().and_then(Ledger::usage);
         let limit = !matches!(end, EndReason::Completed | EndReason::Error);
@@ -395,11 +418,55 @@ impl Stage {
                 .map(|ledger| ledger.session().clone())
                 .collect(),
             metrics,
+            cost: cost(std::iter::once(&main).chain(&users).chain(&judge), &case.prices),
             error,
             ..CaseResult::new(&*case.name, status, options.seed)
         };
         CaseRun { result, main, users, judge }
     }
+}
+
+/// The failure as one of the budget, where a call that was not made, or the end of the time, is why.
+fn settled(error: Option<Failure>, meter: Option<&CaseMeter>, budget: Option<&Budget>) -> Option<Failure> {
+    let Some(error) = error else {
+        return meter?.unsaid().map(|why| over_budget(Phase::System, why));
+    };
+    let is_of_metric = error.phase == Phase::Metric;
+    let time = || budget.filter(|_| is_of_metric)?.time_is_up_because();
+    let why = meter.and_then(CaseMeter::stopped).or_else(time).filter(|_| error.kind != Failure::BUDGET);
+    Some(why.map(|why| over_budget(error.phase, why)).unwrap_or(error))
+}
+
+/// What the models whose answers stand on these ledgers cost, where every one that says what it used has a price.
+fn cost<'a>(ledgers: impl Iterator<Item = &'a Ledger>, prices: &Prices) -> Option<f64> {
+    if prices.0.is_empty() {
+        return None;
+    }
+    let mut total = None;
+    for event in ledgers.flat_map(Ledger::events) {
+        if let EventBody::ModelResponse(ModelResponse { usage: Some(usage), .. }) = &event.body {
+            let model = event.decision.as_ref()?.name.as_deref()?;
+            *total.get_or_insert(0.0) += prices.0.get(model)?.of(*usage);
+        }
+    }
+    total
+}
+
+/// Comes to an end when the time of the run is up, and says so.
+pub(crate) async fn time_is_up(budget: Option<Arc<Budget>>) -> String {
+    match budget {
+        Some(budget) => budget.time_up().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn over_budget(phase: Phase, message: String) -> Failure {
+    Failure { phase, kind: Failure::BUDGET.to_owned(), message }
+}
+
+/// What metrics found that nobody had the time for.
+fn undecided(metrics: &[MetricRef], why: &str) -> Vec<(String, MetricResult)> {
+    metrics.iter().map(|metric| (metric.name().to_owned(), MetricResult::unscored(why))).collect()
 }
 
 pub(crate) fn system(error: &RunError) -> Failure {

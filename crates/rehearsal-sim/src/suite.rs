@@ -13,7 +13,8 @@ use rehearsal_core::{Chance, Clock, Fault, SuiteResult, SystemClock, Verdict};
 use rehearsal_metrics::Tally;
 
 use crate::feed::{Feed, Known};
-use crate::{Cancel, Case, CaseRun, Hold, RunOptions};
+use crate::simulation::time_is_up;
+use crate::{Budget, Cancel, Case, CaseRun, Hold, RunOptions};
 
 /// Many cases, run side by side and reported in order.
 ///
@@ -46,6 +47,7 @@ pub struct Suite {
     journals: Option<Arc<Journals>>,
     cancel: Cancel,
     hold: Hold,
+    budget: Option<Arc<Budget>>,
 }
 
 type Journals = dyn Fn(usize, &str, &RunOptions) -> Arc<dyn Journal> + Send + Sync;
@@ -150,6 +152,7 @@ impl Suite {
             journals: None,
             cancel: Cancel::default(),
             hold: Hold::default(),
+            budget: None,
         }
     }
 
@@ -251,6 +254,13 @@ impl Suite {
         self
     }
 
+    /// The same suite with a budget of all its cases: no further case starts when it is used up, and those that run end.
+    #[must_use]
+    pub fn budget(mut self, budget: Arc<Budget>) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
     /// Runs the suite, and keeps all its runs in memory. Needs a tokio runtime.
     pub async fn run(&self) -> SuiteRun {
         let kept: Arc<Mutex<Vec<Ended>>> = Arc::default();
@@ -293,6 +303,7 @@ impl Suite {
                 clock: self.clock.clone(),
                 journal: None,
                 cancel: self.cancel.clone(),
+                budget: self.budget.clone(),
             };
             options.journal = self.journals.as_ref().map(|make| make(index, &case.name, &options));
             let (observer, on_first_failure) = (self.observer.clone(), self.on_first_failure);
@@ -417,8 +428,10 @@ impl Job {
         tokio::select! {
             () = hold.lifted() => {}
             () = options.cancel.cancelled() => {}
+            _ = time_is_up(options.budget.clone()) => {}
         }
-        if stop.load(Ordering::SeqCst) || options.cancel.is_cancelled() {
+        let is_used_up = options.budget.as_ref().is_some_and(|budget| budget.is_used_up());
+        if stop.load(Ordering::SeqCst) || options.cancel.is_cancelled() || is_used_up {
             return None;
         }
         if let Some(observer) = &observer {

@@ -73,6 +73,18 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<(), CommandError> {
     held("jobs", jobs.map(|setting| (setting.value.to_string(), setting.line)), "16");
     let max_calls = project.and_then(|project| project.max_calls.as_ref());
     held("max_calls", max_calls.map(|setting| (setting.value.to_string(), setting.line)), "1024");
+    let budget = project.and_then(|project| project.budget.as_ref());
+    if let Some(budget) = budget {
+        let line = budget.line;
+        let time = budget.max_time.as_ref().map(|time| (time.value.clone(), line));
+        for (key, said) in [
+            ("budget.max_tokens", budget.limits.tokens.map(|tokens| (tokens.to_string(), line))),
+            ("budget.max_cost", budget.limits.cost.map(|cost| (format!("${cost}"), line))),
+            ("budget.max_time", time),
+        ] {
+            said.into_iter().for_each(|said| held(key, Some(said), "none"));
+        }
+    }
     let timeout = project.and_then(|project| project.timeout.as_ref());
     held("timeout", timeout.map(|setting| (setting.value.clone(), setting.line)), "none");
     let store = project.and_then(|project| project.store.as_ref());

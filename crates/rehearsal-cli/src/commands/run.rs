@@ -133,6 +133,7 @@ pub(crate) fn run(args: &mut RunArgs) -> Result<ExitCode, CommandError> {
         commands: args.commands(),
         wings: wings.clone(),
     });
+    args.options.budget.refuse_unpriced(&stage.loaded)?;
     let makers = makers(&stage)?;
     let describe = move |place: usize, run: &CaseRun| {
         tally.count(place, run.result.status);

@@ -17,6 +17,7 @@ mod hostile;
 mod init;
 mod interrupt;
 mod kept;
+mod limits;
 mod malformed;
 mod mistakes;
 mod mocks;

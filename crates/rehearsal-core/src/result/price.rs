@@ -18,6 +18,12 @@ pub struct ModelPrice {
 }
 
 impl ModelPrice {
+    /// The same price without anything being cheaper for coming from a cache: what a call costs at most.
+    #[must_use]
+    pub fn without_cache(self) -> Self {
+        Self { input: self.input.max(self.cached.unwrap_or(0.0)), cached: None, ..self }
+    }
+
     /// What so many tokens cost, in US dollars.
     #[expect(clippy::cast_precision_loss, reason = "nobody pays for 2^53 tokens")]
     pub fn of(&self, usage: Usage) -> f64 {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{CaseResult, TokenUsage};
+
 /// How calls to a model went, and how many it was asked at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -38,6 +40,19 @@ pub struct Spent {
     /// What they cost in US dollars, where every model has a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+}
+
+impl Spent {
+    /// Adds what a case used, as far as its result says it.
+    pub fn add(&mut self, case: &CaseResult) {
+        let TokenUsage { agent, user, judge } = case.token_usage;
+        for usage in [agent, user, judge].into_iter().flatten() {
+            self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
+        }
+        if let Some(cost) = case.cost {
+            self.cost = Some(self.cost.unwrap_or_default() + cost);
+        }
+    }
 }
 
 /// The limits of a run, what it used of them, and which it came to.

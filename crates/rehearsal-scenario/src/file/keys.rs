@@ -52,6 +52,7 @@ pub(crate) static SCENARIO: Table = Table::new(
             "Who plays the agent's model, the simulated user and the judge.",
         ),
         PRICES_KEY,
+        Key::optional("budget", Form::Table(&BUDGET), "What the models of a case may use together."),
         Key::optional(
             "plugins",
             Form::List(&Form::OneOf(&[PLUGIN_NAME, Form::Table(&PLUGIN)])),
@@ -107,8 +108,11 @@ pub(crate) static AGENT_FILE: Table = Table::new(
 
 const WORLD_KEY: Key =
     Key::optional("world", Form::Part(&WORLD_PART), "A living program that plays the tools of a case.");
-const PRICES_KEY: Key =
-    Key::optional("prices", Form::Part(&PRICES), "What models cost, for evaluations of type `cost`.");
+const PRICES_KEY: Key = Key::optional(
+    "prices",
+    Form::Part(&PRICES),
+    "What models cost, for budgets and evaluations of type `cost`.",
+);
 const VARIABLES_KEY: Key =
     Key::optional("variables", Form::Part(&VARIABLES), "The environment variables that commands see.");
 const PUBLIC_KEY: Key = Key::optional("public", Form::Part(&PUBLIC), "Those whose values may be shown.");

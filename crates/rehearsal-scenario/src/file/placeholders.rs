@@ -139,9 +139,9 @@ fn use_of(key: &str, within: &str, used: Use) -> Use {
             Use::Compared
         }
         (
-            "name" | "description" | "tags" | "environment" | "variables" | "prices" | "plugins" | "judgment"
-            | "code" | "command" | "cwd" | "seed" | "start" | "virtual_fs" | "responseFn" | "matcher"
-            | "expression" | "pattern" | "user_matches" | "request" | "parameters" | "output"
+            "name" | "description" | "tags" | "environment" | "variables" | "prices" | "budget" | "plugins"
+            | "judgment" | "code" | "command" | "cwd" | "seed" | "start" | "virtual_fs" | "responseFn"
+            | "matcher" | "expression" | "pattern" | "user_matches" | "request" | "parameters" | "output"
             | "output_schema" | "schema" | "json_schema" | "path" | "type",
             _,
         ) => Use::Apart,

@@ -59,7 +59,10 @@ impl Reader<'_> {
 const OURS: &[(&str, &[&str])] = &[
     (
         "the scenario",
-        &["tags", "use", "cases", "matrix", "agent", "models", "prices", "users", "bridge", "world"],
+        &[
+            "tags", "use", "cases", "matrix", "agent", "models", "prices", "budget", "users", "bridge",
+            "world",
+        ],
     ),
     ("`environment`", &["variables"]),
     ("`setup`", &["passthrough", "seed", "state"]),

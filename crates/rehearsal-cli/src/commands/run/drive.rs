@@ -26,7 +26,7 @@ use super::shard::{Sharding, Share};
 use super::show::{self, Show};
 use super::tally::Tally;
 use super::valid::ValidArgs;
-use super::{about, calls, interrupt};
+use super::{about, budget, calls, interrupt};
 use crate::error::{CommandError, cannot_start};
 use crate::load::Colour;
 use crate::place::Place;
@@ -178,6 +178,7 @@ pub(super) fn drive(
     }
     let names: Vec<_> = cases.iter().map(|case| case.name().clone()).collect();
     let share = options.sharding.share(&names, options.repeat(job.repeat))?;
+    let budget = options.budget.budget()?;
     let out = options.out.as_deref().map(OutFolder::new).transpose();
     let out = out.map_err(|error| CommandError::setup(error).hint("`--out DIR` names another"))?;
     let runtime = Runtime::new().map_err(|error| cannot_start(&error))?;
@@ -214,6 +215,7 @@ pub(super) fn drive(
         cancel: Cancel::default(),
         watch: Arc::new(Onlooker::new(progress.clone(), &options.place)),
         calls,
+        budget,
         clock: Arc::new(SystemClock),
     };
     if let (Some(kept), Some(audience)) = (&driver.kept, wings.audience) {
@@ -254,6 +256,7 @@ pub(super) fn drive(
     writer.finish(write);
     write(&printer.summary(job.noun, &result.suite, result.duration_ms));
     if !options.show.quiet {
+        budget::told(result.budget.as_ref()).iter().for_each(|line| output::message(line));
         calls::refusals(&result.calls).iter().for_each(|line| output::message(line));
     }
     if options.show.json_to_stdout() {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use rehearsal_adk::{Criteria, EvalRun, EvalSet, Note, conversation_agent};
 use rehearsal_agent::AgentRef;
-use rehearsal_scenario::{AgentFile, ModelChoice, NamedModel, Reached, compile_agent};
+use rehearsal_scenario::{AgentFile, ModelChoice, NamedModel, Prices, Reached, compile_agent};
 use rehearsal_sim::person::People;
 use rehearsal_sim::{Case, CaseRun, StandIn};
 
@@ -77,6 +77,10 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode, CommandError> {
     let file = agent_file(args)?;
     refuse_idle_models(args, &file)?;
     let wings = Wings::new(&args.options)?;
+    let asked = about::model(&file.agent, &file.models).filter(|model| model != "person");
+    let unpriced = asked.filter(|model| !file.prices.0.contains_key(model));
+    args.options.budget.refuse_unpriced_models(unpriced.as_deref().into_iter())?;
+    let prices = Arc::new(file.prices.clone());
     let agents = agents(args, &set, &file, &wings)?;
     let job = Job {
         title: format!("{} ({})", set.eval_set_id, args.file.display()),
@@ -89,7 +93,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<ExitCode, CommandError> {
         repeat: None,
         tally: None,
     };
-    let cases = eval_run(args, set, agents, criteria).cases();
+    let cases = eval_run(args, set, agents, prices, criteria).cases();
     let unanswered = Arc::new(AtomicBool::new(false));
     let seen = unanswered.clone();
     let describe = move |_, run: &CaseRun| {
@@ -210,11 +214,17 @@ fn agents(
     Ok(agents)
 }
 
-fn eval_run(args: &EvalArgs, set: EvalSet, agents: BTreeMap<String, Played>, criteria: Criteria) -> EvalRun {
+fn eval_run(
+    args: &EvalArgs,
+    set: EvalSet,
+    agents: BTreeMap<String, Played>,
+    prices: Arc<Prices>,
+    criteria: Criteria,
+) -> EvalRun {
     let run = EvalRun::new(set, move |eval| {
         let Played { agent, tools, people } = &agents[&eval.eval_id];
         let case = Case::new(&eval.eval_id, conversation_agent(agent.clone(), eval));
-        let case = case.wrap_stand_in(|_| tools.clone());
+        let case = case.wrap_stand_in(|_| tools.clone()).prices(prices.clone());
         match people {
             Some(people) => case.people(people.clone()),
             None => case,

@@ -179,6 +179,21 @@ pub(crate) static RULE_WHEN: Table = Table::new(
 )
 .rules(|| json!({"dependentRequired": {"tool_result_contains": ["tool_result"]}}));
 
+const MAX_TOKENS: Key =
+    Key::optional("max_tokens", Form::Whole(1.0, 1e15), "Tokens, read and written, of all models together.");
+const MAX_COST: Key =
+    Key::optional("max_cost", DOLLARS, "US dollars, of all models together; each of them needs a price.");
+
+/// What a case may use.
+pub(crate) static BUDGET: Table =
+    Table::new("What a case may use; it ends when that is used up.", &[MAX_TOKENS, MAX_COST]);
+
+/// What a run may use.
+pub(crate) static RUN_BUDGET: Table = Table::new(
+    "What a run may use; it ends when that is used up.",
+    &[MAX_TOKENS, MAX_COST, Key::optional("max_time", Form::Text, "How long it may take, such as `10m`.")],
+);
+
 pub(super) static PRICES: Part = Part {
     name: "prices",
     form: Form::About("Prices by model, such as `openai:gpt-4o`.", &Form::Names(None, &Form::Table(&PRICE))),

@@ -156,6 +156,11 @@ pub(crate) static PROJECT: Table = Table::new(
         Key::optional("defaults", Form::Map, "Keys of scenarios, for those that do not have them."),
         Key::optional("jobs", Form::Whole(1.0, 1024.0), "How many cases run side by side."),
         Key::optional("max_calls", super::MAX_CALLS, "How many calls each model is asked at once, at most."),
+        Key::optional(
+            "budget",
+            Form::Table(&super::RUN_BUDGET),
+            "What a run may use, all its cases together.",
+        ),
         Key::optional("store", Form::Text, "Where everything is kept: a file, or `postgres://…`."),
         Key::optional("timeout", Form::Text, "How long a case may take, such as `90s` or `5m`."),
     ],
