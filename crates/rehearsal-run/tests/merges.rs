@@ -96,6 +96,7 @@ impl Cases {
             cancel: Cancel::default(),
             watch: Arc::new(Nobody),
             calls: Arc::new(Vec::new),
+            budget: None,
             clock: Arc::new(FixedClock::default()),
         };
         let heard = Arc::new(Heard::default());

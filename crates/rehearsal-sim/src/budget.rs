@@ -64,11 +64,9 @@ impl Budget {
         }
     }
 
-    /// The same budget, of which this was used before: by the part of a run that it goes on with.
-    #[must_use]
-    pub fn after(self, spent: Spent) -> Self {
+    /// Counts what was used before: by cases of the run that ended when it was begun.
+    pub fn used_before(&self, spent: Spent) {
         self.purse.account().count(Amount::of(spent.tokens, spent.cost.unwrap_or_default()));
-        self
     }
 
     /// The longest that the run may take.

@@ -16,8 +16,8 @@ use rehearsal_core::{
 use rehearsal_metrics::{MetricRef, Prices};
 use tokio::sync::watch;
 
-use crate::fault::fault_of;
 use crate::budget::CaseMeter;
+use crate::fault::fault_of;
 use crate::judge::{evaluate, panic_text};
 use crate::person::NO_PEOPLE;
 use crate::users::{Company, Stop, answer_tools, missing_loop_user};

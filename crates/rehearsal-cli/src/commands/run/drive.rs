@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use rehearsal::scenario_models::ModelBuilder;
-use rehearsal_core::{CaseResult, RunResult, SystemClock};
+use rehearsal_core::{CaseResult, RunResult, Spent, SystemClock};
 use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_run::{Audience, CallsNow, Describe, Driver, OutFolder, Outlet, Plan, Replay};
 use rehearsal_scenario::{Backstage, Commands, PythonWorkers};
-use rehearsal_sim::{Cancel, CaseMaker, CaseRun, Suite};
+use rehearsal_sim::{Budget, Cancel, CaseMaker, CaseRun, Suite};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -230,6 +230,7 @@ pub(super) fn drive(
             writer: &writer,
             tally: job.tally.as_deref(),
             progress: &progress,
+            budget: driver.budget.as_deref(),
             repeat: driver.plan.repeat,
         };
         let how =
@@ -313,6 +314,7 @@ struct Replayed<'r> {
     writer: &'r Writer,
     tally: Option<&'r Tally>,
     progress: &'r Progress,
+    budget: Option<&'r Budget>,
     repeat: u32,
 }
 
@@ -320,6 +322,11 @@ impl Outlet for Replayed<'_> {
     fn ended(&self, order: usize, result: CaseResult, run: &CaseRun) {
         if let Some(tally) = self.tally {
             tally.count(order / self.repeat.max(1) as usize, result.status);
+        }
+        if let Some(budget) = self.budget {
+            let mut spent = Spent::default();
+            spent.add(&result);
+            budget.used_before(spent);
         }
         self.progress.known(result.status);
         self.writer.ended(order, result, run);
