@@ -77,7 +77,7 @@ fn the_nearest_project_wins_and_config_shows_it() {
         (&of("timeout")["value"], &of("timeout")["from"]),
         (&"60s".into(), &"rehearsal.yaml:5".into())
     );
-    assert_eq!(of("agents.plain")["from"], "rehearsal.yaml:10");
+    assert_eq!(of("agents.plain")["from"], "rehearsal.yaml:11");
     let nothing = Folder::new(&[]);
     said(&nothing.run("config"), 0, &["there is no `rehearsal.yaml`", "jobs", "16", "(default)"]);
     said(&nothing.run("run"), 2, &["no scenario is named", "rehearsal.yaml"]);

@@ -1343,8 +1343,14 @@ fn help_says_what_there_is() {
                                  about as long
 
         Limits:
-              --max-calls <N>  How many calls each model is asked at once, at most; what its provider takes
-                               is found out [default: 1024]
+              --max-calls <N>        How many calls each model is asked at once, at most; what its provider
+                                     takes is found out [default: 1024]
+              --max-cost <USD>       End the run before its models cost more than so many US dollars; each
+                                     of them needs a price
+              --max-tokens <N>       End the run before its models use more tokens, read and written
+              --max-time <TIME>      End the run after so long, such as `10m`
+              --case-max-cost <USD>  End a case before its models cost more than so many US dollars
+              --case-max-tokens <N>  End a case before its models use more tokens
 
         Results:
               --junit <FILE>      Write the results as JUnit XML to a file
