@@ -72,6 +72,7 @@ async fn play(stage: &Stage, count: usize) -> Playing {
         cancel: Cancel::default(),
         watch: Arc::new(Nobody),
         calls: Arc::new(Vec::new),
+        budget: None,
         clock: clock.clone(),
     };
     let ended = tokio::spawn(async move {
