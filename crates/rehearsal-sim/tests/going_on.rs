@@ -1,5 +1,7 @@
 //! Suites that go on, and suites whose runs are added until enough of them count.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 

@@ -2,14 +2,15 @@
 
 use rehearsal_core::{Event, SessionId, SessionPart};
 use rehearsal_store::{
-    Block, Draft, EndedCase, GcPolicy, RunAbout, RunLife, RunRecord, RunStatus, SessionHead, SessionLines,
-    SessionQuery, SessionSource, SessionStatus, StoreError, read_ledger, session_id,
+    Block, CueChange, CueId, CueStatus, Draft, EndedCase, FreeNumbers, GcPolicy, LastSeen, RunAbout, RunLife,
+    RunRecord, RunStatus, SessionHead, SessionLines, SessionQuery, SessionSource, SessionStatus, StoreError,
+    read_ledger, session_id,
 };
 use serde_json::json;
 
 use crate::support::{
-    Home, NOW, append, assert_refused, ended, event, final_response, id, note, request, response, said,
-    started,
+    Home, NOW, append, assert_refused, create, ended, event, final_response, id, note, request, response,
+    said, started,
 };
 
 /// A run that goes on, by its id.
@@ -274,5 +275,49 @@ behaviours! {
         assert_eq!(home.store.gc(old).await.unwrap(), (1, 5));
         assert_eq!(home.store.session(&second).await.unwrap(), None);
         assert_eq!(listed(home, SessionQuery::default()).await, []);
+    }
+
+    async fn a_run_is_taken_over_once_and_what_was_open_is_closed(home: &Home) {
+        let run = run(home).await;
+        home.store.put_block(&run, &Block { number: 4, cases: (0..5).map(case).collect() }).await.unwrap();
+        let draft = Draft { case: 7, since: 0, head: head(SessionPart::Main, 7, 2), lines: lines(&ledger("a")[..2]) };
+        home.store.put_drafts(&run, &[draft], &[]).await.unwrap();
+        let (played, cue) = (session_id(&run, 9, SessionPart::Main).unwrap(), CueId::new(id()));
+        let mut write = create(&played, SessionSource::Run);
+        write.create.as_mut().unwrap().run = Some(run.clone());
+        write.cues.push(CueChange::Open(crate::support::cue(&cue)));
+        home.store.write(write).await.unwrap();
+
+        let seen = home.store.last_seen(&run).await.unwrap().unwrap();
+        assert_eq!(seen, LastSeen { status: RunStatus::Running, seen_at: NOW });
+        let about = RunAbout { name: Some("goes on".to_owned()), ..RunAbout::default() };
+        let taken = home.store.take_run(&run, seen, &about, NOW + 5).await.unwrap();
+        assert_eq!(taken, Some(FreeNumbers { case: 10, block: 5 }));
+        assert_eq!(home.again().await.take_run(&run, seen, &about, NOW + 5).await.unwrap(), None);
+        let now = home.store.run(&run).await.unwrap().unwrap();
+        assert_eq!((now.status, now.ended_at, now.about), (RunStatus::Running, None, about));
+        assert_eq!(home.store.last_seen(&run).await.unwrap().unwrap().seen_at, NOW + 5);
+        let draft = session_id(&run, 7, SessionPart::Main).unwrap();
+        assert_eq!(home.store.session(&draft).await.unwrap(), None);
+        assert_eq!(home.store.session(&played).await.unwrap().unwrap().status, SessionStatus::Cancelled);
+        assert_eq!(home.store.cue(&cue).await.unwrap().unwrap().status, CueStatus::Dismissed);
+        assert_eq!(home.store.last_seen(&id()).await.unwrap(), None);
+    }
+
+    async fn cases_that_are_run_again_leave_their_block(home: &Home) {
+        let run = run(home).await;
+        home.store.put_block(&run, &Block { number: 0, cases: (0..3).map(case).collect() }).await.unwrap();
+        home.store.drop_cases(&run, 0, &[1]).await.unwrap();
+        let left = home.store.case_results(&run, None, 9).await.unwrap();
+        assert_eq!(left.iter().map(|case| case.number).collect::<Vec<_>>(), [0, 2]);
+        let [first, second, third] = [0, 1, 2].map(|case| session_id(&run, case, SessionPart::Main).unwrap());
+        for (session, words) in [(first, "hi 0"), (third, "hi 2")] {
+            let kept = home.store.events(&session, 0, 9).await.unwrap();
+            assert!(kept.iter().map(|kept| &*kept.event).eq(&ledger(words)));
+        }
+        assert_eq!(home.store.session(&second).await.unwrap(), None);
+        home.store.drop_cases(&run, 0, &[0, 2]).await.unwrap();
+        home.store.drop_cases(&run, 0, &[0, 2]).await.unwrap();
+        assert_eq!(home.store.case_results(&run, None, 9).await.unwrap(), []);
     }
 }
