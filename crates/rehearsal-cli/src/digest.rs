@@ -1,5 +1,7 @@
 //! Digests: what stands for contents, so that two of them can be compared where only one is at hand.
 
+use std::fmt::Write as _;
+
 use sha2::{Digest as _, Sha256};
 
 /// Takes in contents, one after the other, each by itself: `ab` and `c` are not `a` and `bc`.
@@ -26,7 +28,11 @@ impl Digest {
 
     /// What stands for all that was taken in.
     pub(crate) fn hex(&self) -> String {
-        self.0.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        let mut hex = String::new();
+        for byte in self.0.clone().finalize() {
+            let _ = write!(hex, "{byte:02x}");
+        }
+        hex
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::bridge::main_changes;
 use crate::casting::pretty;
+use crate::fault::BUDGET;
 use crate::judge::panic_text;
 use crate::person::PeopleAtHand;
 use crate::simulation::system;
@@ -176,7 +177,12 @@ async fn play_untimed(
             Err(("user_agent_yielded", "it waits for somebody, but it has to answer".to_owned()))
         }
         Err(error) => {
-            let kind = if matches!(error, RunError::Model { .. }) { "model" } else { "user_agent" };
+            // A model that is away, and a budget that is used up, are nothing that this user did.
+            let kind = match error.kind() {
+                "model" => "model",
+                BUDGET => BUDGET,
+                _ => "user_agent",
+            };
             Err((kind, error.failure(Phase::UserAgent).message))
         }
     }

@@ -77,7 +77,7 @@ async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), CommandError> {
         output::message("no runs are kept yet; `rehearse run PATH` keeps its runs");
     }
     for run in &runs {
-        let counts = summary(run).map(counts).unwrap_or_default();
+        let counts = summary(run).as_ref().map(counts).unwrap_or_default();
         let line = format!(
             "{}  {}  {:<11}  {counts:<20}  {}",
             short(&run.id),
@@ -128,7 +128,7 @@ fn summary(run: &RunRecord) -> Option<Summary> {
     serde_json::from_value(summary.clone()).ok()
 }
 
-fn counts(summary: Summary) -> String {
+fn counts(summary: &Summary) -> String {
     let all = [
         (summary.passed, "passed"),
         (summary.failed, "failed"),

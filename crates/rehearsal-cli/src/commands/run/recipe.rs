@@ -101,7 +101,7 @@ pub(crate) fn difference(before: &Recipe, now: &Recipe) -> Vec<String> {
         match now.files.get(name) {
             None => told.push(format!("`{name}` is not run any more")),
             Some(other) if other != digest => {
-                told.push(format!("`{name}`, or something that it names, has changed"))
+                told.push(format!("`{name}`, or something that it names, has changed"));
             }
             Some(_) => {}
         }

@@ -273,7 +273,7 @@ impl Begun {
             let path = rehearsal_store::file_of(&text).map(|path| here.join(path).display().to_string());
             place.store = Some(path.unwrap_or(text));
         }
-        Ok(Self { words: merged(&recipe.arguments, given.collect()), folder, place })
+        Ok(Self { words: merged(&recipe.arguments, &given.collect::<Vec<_>>()), folder, place })
     }
 }
 
@@ -290,7 +290,7 @@ fn at_home(word: Word, here: &Path) -> Word {
 }
 
 /// The words that began a run, with those that are given anew in place of its own.
-fn merged(before: &[String], given: Vec<Word>) -> Vec<String> {
+fn merged(before: &[String], given: &[Word]) -> Vec<String> {
     let Some(command) = before.first() else { return Vec::new() };
     let mut anew: BTreeSet<&str> = given.iter().filter_map(|word| word.option.as_deref()).collect();
     if anew.contains("quiet") || anew.contains("verbose") {
