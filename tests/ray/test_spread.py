@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,51 @@ def test_limits_hold_for_the_cluster(cluster: Any, folder: Path) -> None:
     assert json.loads(Path("all.json").read_text())["summary"]["passed"] == ROWS
     kept = rehearse("runs", "last", "--store", "team.db")
     assert f"{ROWS} passed" in kept.stdout
+
+
+class Model(BaseHTTPRequestHandler):
+    """A provider that counts what it is asked."""
+
+    calls = 0
+    tokens = 100
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        type(self).calls += 1
+        message = {"role": "assistant", "content": "It is open."}
+        answer = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 60, "completion_tokens": 40, "total_tokens": self.tokens},
+        }
+        body = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_a_budget_holds_for_all_parts_together(cluster: Any, folder: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    agent = "agent: {instructions: Answer.}\nmodels: {agent: 'openai-compatible:m@http://127.0.0.1:PORT/v1'}"
+    agent = agent.replace("PORT", str(server.server_port))
+    text = SCENARIO.replace("agent: {command: [python3, porter.py]}", agent)
+    Path("cases/answers.scenario.yaml").write_text(text)
+    most = 60_000
+    words = ["cases", "--shards", "6", "--env", "GATE", "--store", "team.db", "--repeat", "100", "--jobs", "2"]
+    ended = command(cluster, *words, "--max-tokens", str(most), "--json", "all.json", "--quiet")
+    server.shutdown()
+    assert ended.returncode == 1, ended.stderr
+    result = json.loads(Path("all.json").read_text())
+    assert 0 < Model.calls * Model.tokens <= most
+    assert result["budget"]["spent"]["tokens"] == Model.calls * Model.tokens
+    assert result["budget"]["reached"]
+    assert result["summary"]["total"] == 100 * ROWS
+    assert result["summary"]["not_run"] > 0
