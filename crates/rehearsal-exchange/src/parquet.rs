@@ -8,9 +8,11 @@
 
 #[cfg(not(feature = "parquet"))]
 mod absent;
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "what writes them is not built in"))]
 mod columns;
 #[cfg(feature = "parquet")]
 mod folder;
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "what writes them is not built in"))]
 mod rows;
 #[cfg(feature = "parquet")]
 mod sheet;

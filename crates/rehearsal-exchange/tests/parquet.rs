@@ -66,7 +66,7 @@ fn number(row: &Row, column: &str) -> Option<i64> {
     }
 }
 
-fn event(seq: u64, body: Value) -> Value {
+fn event(seq: u64, body: &Value) -> Value {
     json!({"seq": seq, "session": "own", "at": "2026-02-03T04:05:06.000007Z", "author": "desk", "body": body})
 }
 
@@ -74,7 +74,7 @@ fn event(seq: u64, body: Value) -> Value {
 fn answer(seq: u64, model: &str, usage: Usage) -> Value {
     let mut answer = event(
         seq,
-        json!({"type": "model_response", "content": {"role": "model", "parts": [{"text": "hi"}]},
+        &json!({"type": "model_response", "content": {"role": "model", "parts": [{"text": "hi"}]},
             "finish": {"other": "bored"}, "usage": usage}),
     );
     answer["decision"] = json!({"by": "provider", "name": model, "micros": 12});
@@ -132,9 +132,10 @@ fn a_case_is_a_row_of_each_table() {
         user: None,
         judge: Some(Usage { input: u64::MAX, ..Usage::default() }),
     };
-    result
-        .prices
-        .insert("m".to_owned(), serde_json::from_value(json!({"input": 2.0, "output": 4.0})).unwrap());
+    result.prices.insert(
+        "m".to_owned(),
+        rehearsal_core::json::from_value(json!({"input": 2.0, "output": 4.0})).unwrap(),
+    );
     result.steps = vec![StepResult {
         step: 1,
         name: None,
@@ -156,10 +157,10 @@ fn a_case_is_a_row_of_each_table() {
         conversation: None,
     }];
     let events = [
-        event(1, json!({"type": "tool_call", "call": "c1", "tool": "pay", "args": {"text": "a\u{0}b"}})),
+        event(1, &json!({"type": "tool_call", "call": "c1", "tool": "pay", "args": {"text": "a\u{0}b"}})),
         event(
             2,
-            json!({"type": "tool_result", "call": "c1", "tool": "pay", "outcome": {"error": {"type": "LATE", "message": "no\nanswer"}}}),
+            &json!({"type": "tool_result", "call": "c1", "tool": "pay", "outcome": {"error": {"type": "LATE", "message": "no\nanswer"}}}),
         ),
         answer(3, "m", Usage { input: 1_000_000, output: 500_000, cached: 0, thoughts: 0 }),
     ];
@@ -240,7 +241,7 @@ fn a_large_run_is_written_in_groups() {
     let large = |number: u64| {
         let message =
             json!({"type": "user_message", "content": {"parts": [{"text": format!("{number}{said}")}]}});
-        case(&CaseResult::new("large", Verdict::Passed, number), &[event(1, message)])
+        case(&CaseResult::new("large", Verdict::Passed, number), &[event(1, &message)])
     };
     export(home.path(), (0..20).map(large));
     let reader = reader(home.path(), "events");
@@ -289,7 +290,7 @@ proptest! {
             let whole = |number: u64| Some(i64::try_from(number).unwrap_or(i64::MAX));
             prop_assert_eq!(said(&cases[index], "case_name"), Some(name.clone()));
             prop_assert_eq!(number(&cases[index], "duration_ms"), whole(*duration));
-            let tags: Vec<String> = serde_json::from_str(&said(&cases[index], "tags").unwrap()).unwrap();
+            let tags: Vec<String> = rehearsal_core::json::from_str(&said(&cases[index], "tags").unwrap()).unwrap();
             prop_assert_eq!(&tags[0], tag);
             prop_assert_eq!(said(&asked[index], "name"), Some(tag.clone()));
             let kept = match asked[index].get("score") { Some(Field::Double(score)) => Some(*score), _ => None };

@@ -1,7 +1,5 @@
 //! The page of reference about the tables of a run comes from what writes them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

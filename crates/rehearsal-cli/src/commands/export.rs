@@ -25,7 +25,7 @@ use crate::{output, shelf};
 
 /// Export a session as an eval case or as a scenario, or a run as Parquet files.
 ///
-/// With `--parquet`, a run becomes four tables for DuckDB, Polars, pandas and their like: its cases, evaluations, events
+/// With `--parquet`, a run becomes four tables for `DuckDB`, Polars, pandas and others: its cases, evaluations, events
 /// and what its models used. With `--scenario`, a session is written as `rehearse init --from` does it. With `--evalset`,
 /// completed, it becomes an eval case, a golden trace that `adk eval` runs. The file is made where it is missing; what is
 /// in it stays as it is. A session that is in the file already is not written a second time.

@@ -130,6 +130,7 @@ pub(super) fn made<'a>(value: impl fmt::Display) -> Option<Cow<'a, str>> {
 }
 
 /// A number that may be larger than a column takes.
+#[expect(clippy::unnecessary_wraps, reason = "columns are read as values that may be missing")]
 pub(super) fn whole<N: TryInto<i64>>(number: N) -> Option<i64> {
     Some(number.try_into().unwrap_or(i64::MAX))
 }
