@@ -91,6 +91,9 @@ impl<'a> Stage<'a> {
     /// Tells a command of tests where everything is.
     pub(super) fn equip(&self, command: &mut Command) {
         command.env("REHEARSAL_ORACLE_PYTHON", ORACLE.program(self.workspace, "python"));
+        // Hundreds of tests start a Python of their own, whose packages are compiled by the first of them and by no other.
+        command.env_remove("PYTHONDONTWRITEBYTECODE");
+        command.env("PYTHONPYCACHEPREFIX", self.workspace.target.join("python/bytecode"));
         if let Some(postgres) = &self.postgres {
             command.env(ADDRESS, postgres.address());
         }

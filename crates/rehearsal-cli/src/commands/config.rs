@@ -82,7 +82,9 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<(), CommandError> {
             ("budget.max_cost", budget.limits.cost.map(|cost| (format!("${cost}"), line))),
             ("budget.max_time", time),
         ] {
-            said.into_iter().for_each(|said| held(key, Some(said), "none"));
+            if said.is_some() {
+                held(key, said, "none");
+            }
         }
     }
     let timeout = project.and_then(|project| project.timeout.as_ref());

@@ -212,22 +212,23 @@ impl List {
         Self { levels, is_empty: true }
     }
 
-    fn indented(&self, levels: usize) -> String {
-        format!("\n{}", "  ".repeat(levels))
-    }
-
     fn add(&mut self, item: &Value) -> Result<(), CommandError> {
         let text = rehearsal_core::json::to_string_pretty_within(self.levels, item)
             .map_err(CommandError::internal)?;
         let comma = if std::mem::take(&mut self.is_empty) { "" } else { "," };
-        output::json_piece(&format!("{comma}{}{text}", self.indented(self.levels)));
+        output::json_piece(&format!("{comma}{}{text}", line_within(self.levels)));
         Ok(())
     }
 
     fn end(&self) {
-        let before = if self.is_empty { String::new() } else { self.indented(self.levels - 1) };
+        let before = if self.is_empty { String::new() } else { line_within(self.levels - 1) };
         output::json_piece(&(before + "]"));
     }
+}
+
+/// The beginning of a line that stands so deep.
+fn line_within(levels: usize) -> String {
+    format!("\n{}", "  ".repeat(levels))
 }
 
 /// Hands over the sessions of a run, oldest first.

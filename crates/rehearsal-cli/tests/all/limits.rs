@@ -152,7 +152,7 @@ fn a_run_ends_before_it_uses_more_tokens_than_it_may() {
         said(&ran, 1, &["ended by its budget: the run may use 1300 tokens", "of 1300 tokens"]);
         let (budget, summary) = (&result["budget"], &result["summary"]);
         let spent = budget["spent"]["tokens"].as_u64().unwrap();
-        assert!(spent <= 1300 && spent >= 900, "{budget}");
+        assert!((900..=1300).contains(&spent), "{budget}");
         assert_eq!(budget["max_tokens"], 1300);
         assert!(
             summary["not_run"].as_u64().unwrap() >= 10 && (jobs > 1 || summary["passed"] == 4),

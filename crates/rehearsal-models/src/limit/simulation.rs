@@ -110,7 +110,7 @@ fn play(provider: &Provider, callers: usize, seed: u64) -> Played {
             }
             waiting.pop_front();
             // A bucket of one second, at least of one call.
-            bucket = (bucket + (now - filled).as_secs_f64() * provider.per_second)
+            bucket = (bucket + now.saturating_sub(filled).as_secs_f64() * provider.per_second)
                 .min(provider.per_second.max(1.0));
             filled = now;
             let takes = provider.takes * (0.33 * normal()).exp();

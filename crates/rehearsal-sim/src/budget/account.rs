@@ -229,7 +229,7 @@ mod tests {
                         Answer::Never(_) => prop_assert!(account.reached().is_some()),
                     }
                 } else if !under_way.is_empty() {
-                    let held = under_way.remove(used as usize % under_way.len());
+                    let held = under_way.remove(usize::try_from(used).unwrap() % under_way.len());
                     account.settle(held, Amount::of(held.tokens * used / 100, 0.0));
                 }
                 let held: u64 = under_way.iter().map(|held| held.tokens).sum();

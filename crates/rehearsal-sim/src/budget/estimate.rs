@@ -74,8 +74,8 @@ fn scaled(count: u64, by: f64) -> u64 {
 pub(super) fn raw(request: &ModelRequest) -> u64 {
     let setup = &request.setup;
     let mut bytes = setup.system.as_ref().map_or(0, String::len);
-    bytes += setup.tools.iter().map(|tool| length(tool)).sum::<usize>();
-    bytes += setup.output_schema.as_ref().map_or(0, |schema| length(schema));
+    bytes += setup.tools.iter().map(length).sum::<usize>();
+    bytes += setup.output_schema.as_ref().map_or(0, length);
     let mut tokens = 16;
     for content in &request.contents {
         tokens += 4;
@@ -84,7 +84,7 @@ pub(super) fn raw(request: &ModelRequest) -> u64 {
                 PartData::Text(text) => bytes += text.len(),
                 PartData::FunctionCall(call) => bytes += call.name.len() + length(&call.args),
                 PartData::FunctionResponse(response) => {
-                    bytes += response.name.len() + length(&response.response)
+                    bytes += response.name.len() + length(&response.response);
                 }
                 _ => tokens += FILE,
             }

@@ -78,19 +78,10 @@ impl BudgetOptions {
             before = Some(&one.path);
             if is_looked_at {
                 let scenario = one.scenario();
-                self.refuse_unpriced_in(&scenario, of_run)
-                    .map_err(|error| error.about(one.path.display()))?;
+                refuse_unpriced_in(&scenario, of_run).map_err(|error| error.about(one.path.display()))?;
             }
         }
         Ok(())
-    }
-
-    fn refuse_unpriced_in(&self, scenario: &Scenario, of_run: bool) -> Result<(), CommandError> {
-        let unpriced = scenario.unpriced();
-        if unpriced.is_empty() || !(of_run || scenario.limits.cost.is_some()) {
-            return Ok(());
-        }
-        Err(no_price(unpriced.iter().map(String::as_str)))
     }
 
     /// The same for models that stand in no scenario.
@@ -104,10 +95,20 @@ impl BudgetOptions {
     }
 }
 
+fn refuse_unpriced_in(scenario: &Scenario, of_run: bool) -> Result<(), CommandError> {
+    let unpriced = scenario.unpriced();
+    if unpriced.is_empty() || !(of_run || scenario.limits.cost.is_some()) {
+        return Ok(());
+    }
+    Err(no_price(unpriced.iter().map(String::as_str)))
+}
+
 fn no_price<'a>(models: impl Iterator<Item = &'a str>) -> CommandError {
     let models: Vec<&str> = models.collect();
     let names: Vec<String> = models.iter().map(|model| format!("`{model}`")).collect();
-    let lines: String = models.iter().map(|model| format!("\n  {model}: {{input: …, output: …}}")).collect();
+    let lines: Vec<String> =
+        models.iter().map(|model| format!("\n  {model}: {{input: …, output: …}}")).collect();
+    let lines = lines.concat();
     CommandError::user(format_args!("the cost is limited, and there is no price for {}", names.join(", ")))
         .hint(format!(
             "add to the file or to `rehearsal.yaml`, in US dollars for a million tokens:\nprices:{lines}"

@@ -9,7 +9,10 @@ pub(super) fn now(calls: &[ModelCalls]) -> String {
     let asked = || calls.iter().filter(|calls| calls.sent > 0 || calls.now > 0);
     let mut text = match asked().count() {
         0 => return String::new(),
-        1 => asked().map(|calls| format!(", calls {}/{}", calls.now, calls.limit)).collect(),
+        1 => {
+            let one = asked().next();
+            one.map(|calls| format!(", calls {}/{}", calls.now, calls.limit)).unwrap_or_default()
+        }
         _ => {
             let each: Vec<String> =
                 asked().map(|calls| format!("{}/{} {}", calls.now, calls.limit, calls.model)).collect();
@@ -18,11 +21,8 @@ pub(super) fn now(calls: &[ModelCalls]) -> String {
     };
     for calls in calls {
         if let Some(pause) = calls.pause_ms.filter(|pause| *pause >= NOTICEABLE) {
-            text.push_str(&format!(
-                ", waiting {} for {}",
-                seconds(pause.next_multiple_of(1000)),
-                calls.model
-            ));
+            let pause = seconds(pause.next_multiple_of(1000));
+            text.extend([", waiting ", &pause, " for ", &calls.model]);
         }
     }
     text

@@ -12,6 +12,7 @@ use rehearsal_js::{WorkerCommand, Workers};
 use rehearsal_run::{Audience, CallsNow, Describe, Driver, OutFolder, Outlet, Plan, Replay};
 use rehearsal_scenario::{Backstage, Commands, PythonWorkers};
 use rehearsal_sim::{Budget, Cancel, CaseMaker, CaseRun, Suite};
+use rehearsal_store::RunAbout;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -191,15 +192,9 @@ pub(super) fn drive(
     going.map_or(Ok(()), |going| going.refuse_other(&recipe))?;
     let about = about::about(options.name.as_deref(), job.models, recipe);
     let title = share.as_ref().map_or_else(|| job.title.clone(), |share| share.title(&job.title));
-    let keeping = match going {
-        _ if options.no_store => None,
-        None => Some(runtime.block_on(Keeping::begin(&options.place, &title, about))?),
-        Some(going) => Some(runtime.block_on(Keeping::go_on(&options.place, going, about))?),
-    };
-    let calls: CallsNow = {
-        let models = wings.models.clone();
-        Arc::new(move || models.calls())
-    };
+    let keeping = runtime.block_on(options.keeping(&title, about))?;
+    let models = wings.models.clone();
+    let calls: CallsNow = Arc::new(move || models.calls());
     let all = cases.len() as u64 * options.runs(job.repeat);
     let count = turns.as_ref().map_or(all, |turns| turns.len() as u64);
     let progress = Progress::new(options.show.quiet, count, calls.clone());
@@ -233,10 +228,8 @@ pub(super) fn drive(
             budget: driver.budget.as_deref(),
             repeat: driver.plan.repeat,
         };
-        let how =
-            Replay { cases: cases.len(), repeat: driver.plan.repeat as usize, out: driver.out.as_ref() };
-        let known = runtime.block_on(kept.replay(&how, &told)).map_err(CommandError::setup)?;
-        driver.earlier = Some(going.earlier(known));
+        let known = runtime.block_on(kept.replay(&told.how(cases.len(), driver.out.as_ref()), &told));
+        driver.earlier = Some(going.earlier(known.map_err(CommandError::setup)?));
     }
     let mut result = runtime.block_on(driver.run(cases, describe, writer.clone()));
     progress.close();
@@ -256,17 +249,13 @@ pub(super) fn drive(
     written_all.send_replace(true);
     writer.finish(write);
     write(&printer.summary(job.noun, &result.suite, result.duration_ms));
-    if !options.show.quiet {
-        budget::told(result.budget.as_ref()).iter().for_each(|line| output::message(line));
-        calls::refusals(&result.calls).iter().for_each(|line| output::message(line));
-    }
     if options.show.json_to_stdout() {
         let mut json = Vec::new();
         writer.json(&result, &mut json).map_err(CommandError::internal)?;
         output::json(String::from_utf8_lossy(&json).trim_end());
     }
-    if let Some(out) = driver.out.as_ref().filter(|_| !options.show.quiet) {
-        output::message(&format!("results and ledgers: {}", out.folder().display()));
+    if !options.show.quiet {
+        tell(&result, driver.out.as_ref());
     }
     written?;
     kept?;
@@ -283,6 +272,19 @@ pub(super) fn drive(
         runtime.block_on(keeping.leave());
     }
     Ok(result)
+}
+
+/// Says what a run used, what models refused, and where its files are.
+fn tell(result: &RunResult, out: Option<&OutFolder>) {
+    if let Some(line) = budget::told(result.budget.as_ref()) {
+        output::message(&line);
+    }
+    for line in calls::refusals(&result.calls) {
+        output::message(&line);
+    }
+    if let Some(out) = out {
+        output::message(&format!("results and ledgers: {}", out.folder().display()));
+    }
 }
 
 /// The runs of cases that are run here, where that is not all of them: those that are wanted, of those that this part has.
@@ -316,6 +318,12 @@ struct Replayed<'r> {
     progress: &'r Progress,
     budget: Option<&'r Budget>,
     repeat: u32,
+}
+
+impl Replayed<'_> {
+    fn how<'o>(&self, cases: usize, out: Option<&'o OutFolder>) -> Replay<'o> {
+        Replay { cases, repeat: self.repeat as usize, out }
+    }
 }
 
 impl Outlet for Replayed<'_> {
@@ -354,6 +362,16 @@ fn is_empty_part(result: &RunResult) -> bool {
 }
 
 impl RunOptions {
+    /// The store's place for a run that begins, or goes on; nothing when it is not kept.
+    async fn keeping(&self, title: &str, about: RunAbout) -> Result<Option<Keeping>, CommandError> {
+        let keeping = match &self.going {
+            _ if self.no_store => return Ok(None),
+            None => Keeping::begin(&self.place, title, about).await?,
+            Some(going) => Keeping::go_on(&self.place, going, about).await?,
+        };
+        Ok(Some(keeping))
+    }
+
     /// How often each case is run, where its files say something or nothing.
     pub(super) fn repeat(&self, said: Option<u32>) -> u32 {
         if let Some(tries) = self.valid.tries() {
