@@ -77,7 +77,7 @@ async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), CommandError> {
         output::message("no runs are kept yet; `rehearse run PATH` keeps its runs");
     }
     for run in &runs {
-        let counts = summary(run).as_ref().map(counts).unwrap_or_default();
+        let counts = summary(run).as_ref().map(counts).or_else(|| far(run)).unwrap_or_default();
         let line = format!(
             "{}  {}  {:<11}  {counts:<20}  {}",
             short(&run.id),
@@ -95,7 +95,7 @@ async fn list(args: &RunsArgs, store: &dyn Store) -> Result<(), CommandError> {
 
 /// A run as JSON, without what its scenarios came to.
 fn described(run: &RunRecord) -> Value {
-    json!({
+    let mut described = json!({
         "id": run.id,
         "title": run.title,
         "name": run.about.name,
@@ -106,7 +106,11 @@ fn described(run: &RunRecord) -> Value {
         "started_at": stamp(run.started_at),
         "ended_at": run.ended_at.map(stamp),
         "summary": run.result.as_ref().and_then(|result| result.get("summary")),
-    })
+    });
+    if let Some(progress) = run.life.progress.as_ref().filter(|_| run.result.is_none()) {
+        described["progress"] = json!(progress);
+    }
+    described
 }
 
 /// What a run is called, and what it was run from and with, in a line.
@@ -139,6 +143,16 @@ fn counts(summary: &Summary) -> String {
     ];
     let parts = all.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
     parts.collect::<Vec<_>>().join(", ")
+}
+
+/// How far a run is that goes on, or how far it was when its process was last heard.
+fn far(run: &RunRecord) -> Option<String> {
+    let progress = run.life.progress.as_ref().filter(|_| run.result.is_none())?;
+    let (ended, planned) = (progress.ended.total, progress.planned);
+    let held = if progress.held { ", held" } else { "" };
+    let counts = counts(&progress.ended);
+    let counts = if counts.is_empty() { counts } else { format!(": {counts}") };
+    Some(format!("{ended}/{planned}{held}{counts}"))
 }
 
 async fn show(args: &RunsArgs, store: &dyn Store, id: &str) -> Result<(), CommandError> {
@@ -265,6 +279,9 @@ async fn results(args: &RunsArgs, store: &dyn Store, run: &RunRecord) -> Result<
     let Some(result) = &run.result else {
         let why =
             if run.status == RunStatus::Running { "it runs, or was ended from outside" } else { "none" };
+        if let Some(far) = far(run) {
+            output::data(&format!("so far {far}"));
+        }
         output::data(&format!("no results: {why}\n"));
         return Ok(());
     };

@@ -5,10 +5,10 @@ import { counted, type Summary } from "../data/summary";
 const SLICES = [
   ["passed", "passed"],
   ["unjudged", "unjudged"],
-  ["not_run", "unjudged"],
   ["terminated", "terminated"],
   ["failed", "failed"],
   ["errors", "error"],
+  ["not_run", "unjudged"],
 ] as const;
 
 export function Counts({ summary, bar = true }: { summary: Summary; bar?: boolean }) {
