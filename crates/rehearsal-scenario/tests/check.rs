@@ -216,7 +216,7 @@ fn the_other_dialect_warns_of_what_it_drops_and_keeps_its_own_rules() {
         4 | character: [billing]
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `budget`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         error[missing-key]: step 3 needs `evaluations`
           --> refund.scenario.yaml:28:5

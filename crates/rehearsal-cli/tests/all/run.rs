@@ -1153,7 +1153,7 @@ fn files_of_the_other_runner_need_to_be_told_and_an_agent() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `budget`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         error[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1188,7 +1188,7 @@ fn files_of_the_other_runner_need_to_be_told_and_an_agent() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `budget`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         warning[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47
@@ -1233,7 +1233,7 @@ fn files_of_the_other_runner_are_run_with_an_agent_of_ours() {
         5 | character: eliza
           | ^^^^^^^^^
           |
-        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
+        help: its keys are: `name`, `description`, `tags`, `agent`, `models`, `prices`, `budget`, `plugins`, `environment`, `run`, `world`, `setup`, `users`, `bridge`, `judgment`, `use`, `cases`, `matrix`
 
         warning[empty]: `description` of an evaluation is empty
          --> a.scenario.yaml:9:47

@@ -133,6 +133,8 @@ fn the_manual_is_printed_or_written_a_page_for_each_command() {
         man/man1/rehearse.1
         man/man1/rehearse-run.1
         man/man1/rehearse-matrix.1
+        man/man1/rehearse-plan.1
+        man/man1/rehearse-merge.1
         man/man1/rehearse-check.1
         man/man1/rehearse-score.1
         man/man1/rehearse-serve.1
