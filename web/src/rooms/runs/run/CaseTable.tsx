@@ -3,7 +3,7 @@ import { memo, type ReactNode, useDeferredValue, useLayoutEffect, useMemo, useRe
 import { Link } from "wouter";
 import { useTopOf } from "../../../ui/place";
 import { caseHref, useAddress } from "../address";
-import type { Line } from "../data/case";
+import { inOrder, type Line } from "../data/case";
 import { filter, type Group, group } from "../data/result";
 import { percent, wilson } from "../data/summary";
 import { MoreButton, useMore } from "../parts/More";
@@ -72,7 +72,7 @@ function said(shown: number, known: number, goesOn: boolean, order: Order): stri
 }
 
 function rowsOf(lines: readonly Line[], order: Order): Row[] {
-  if (order === "worst") return group(lines).map((one) => ({ key: one.key, group: one }));
+  if (order === "worst") return group(lines.toSorted(inOrder)).map((one) => ({ key: one.key, group: one }));
   return lines.map((one) => ({ key: String(one.n), group: alone(one) })).reverse();
 }
 
