@@ -9,7 +9,10 @@ use crate::failure::Failure;
 use crate::workspace::Workspace;
 use crate::{child, setup};
 
-/// Run one of the benchmarks, in release mode.
+/// The profile of what people install, which is the one that is measured.
+pub(crate) const PROFILE: &str = "released";
+
+/// Run one of the benchmarks, built as what people install is.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// Which benchmark to run
@@ -48,7 +51,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> Result<ExitCode, F
     let mut cargo = child::cargo();
     cargo.current_dir(&workspace.root);
     let Some((package, target)) = args.bench.target() else { return page(workspace, cargo, &args.args) };
-    cargo.args(["bench", "--locked", "--package", package, "--bench", target, "--"]);
+    cargo.args(["bench", "--locked", "--profile", PROFILE, "--package", package, "--bench", target, "--"]);
     if matches!(args.bench, Bench::Server) {
         // The published server's figures stand beside ours.
         setup::install_published(workspace)?;
@@ -60,11 +63,21 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> Result<ExitCode, F
 /// Builds the program and measures its page in a browser.
 fn page(workspace: &Workspace, mut cargo: Command, args: &[OsString]) -> Result<ExitCode, Failure> {
     setup::install_web(workspace)?;
-    cargo.args(["build", "--release", "--locked", "--package", "rehearsal-cli", "--bin", "rehearse"]);
+    cargo.args([
+        "build",
+        "--profile",
+        PROFILE,
+        "--locked",
+        "--package",
+        "rehearsal-cli",
+        "--bin",
+        "rehearse",
+    ]);
     setup::expect_success(&mut cargo)?;
     let mut node = child::outside_cargo(Command::new("node"));
     node.arg("bench/page.mjs").args(args).current_dir(workspace.root.join("web"));
-    node.env("REHEARSAL_BIN", workspace.target.join("release/rehearse")).env("CHROMIUM", setup::chromium()?);
+    node.env("REHEARSAL_BIN", workspace.target.join(PROFILE).join("rehearse"))
+        .env("CHROMIUM", setup::chromium()?);
     Ok(exit_code(child::run(&mut node)?))
 }
 

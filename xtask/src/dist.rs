@@ -144,7 +144,7 @@ fn for_release(command: &mut Command, profile: Profile) -> Result<(), Failure> {
         return Ok(());
     }
     let host = host()?;
-    command.args(["--profile", "release", "--target", &host]);
+    command.args(["--profile", crate::bench::PROFILE, "--target", &host]);
     if OS == "linux" {
         let flags = format!("CARGO_TARGET_{}_RUSTFLAGS", host.to_uppercase().replace('-', "_"));
         command.env(flags, "-C target-feature=+crt-static");
