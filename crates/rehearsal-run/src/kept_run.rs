@@ -223,14 +223,14 @@ impl KeptRun {
         };
         // Whoever interrupts a run does not wait.
         let tries = if status == RunStatus::Interrupted { 0 } else { TRIES.0 };
-        // Both at the same time, so that the store commits them together.
-        let (written, ended) =
-            futures::join!(outlast(tries, || self.flush()), outlast(tries, || self.store.put_run(&record)));
-        if written.is_err() {
+        // What its cases came to is kept before it counts as ended: one that is killed between the two goes on.
+        let written = outlast(tries, || self.flush()).await;
+        let (record, tries) = match &written {
+            Ok(()) => (record, tries),
             // A run that is not kept whole is none to rely on.
-            let record = RunRecord { status: RunStatus::Error, ..record };
-            let _as_far_as_possible = self.store.put_run(&record).await;
-        }
+            Err(_) => (RunRecord { status: RunStatus::Error, ..record }, 0),
+        };
+        let ended = outlast(tries, || self.store.put_run(&record)).await;
         written.and(ended)
     }
 
